@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from parnassus.cli.main import dispatch
-from parnassus.data.cards import FILES, LICENCES, LOADERS, data_card, is_data
+from parnassus.data.cards import FILES, LICENCES, LOADERS, data_card
 from parnassus.data.loading import TOYS
+from parnassus.setting_types import DATA_NAMES
 
 
 @pytest.mark.parametrize("name", sorted(LOADERS))
@@ -20,6 +21,10 @@ def test_every_data_set_has_a_card_without_a_download(name: str, data_dir: Path)
         assert lines["place"].startswith("not present")
 
 
+def test_every_data_set_has_a_name_for_the_command_line() -> None:
+    assert set(LOADERS) == DATA_NAMES
+
+
 def test_card_of_an_embedded_table() -> None:
     lines = dict(data_card("Iris").lines)
     assert (lines["shape"], lines["target"]) == ("4", "species")
@@ -30,8 +35,6 @@ def test_card_of_an_embedded_table() -> None:
 def test_card_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "my.csv").write_text("height,kind\n1,a\n2,b\n3,a\n4,b\n5,a\n", encoding="utf-8")
-    assert is_data(str(tmp_path / "my.csv"))
-    assert not is_data("mnisst")
     assert dispatch(["show", str(tmp_path / "my.csv")]) == 0
     out = capsys.readouterr().out
     assert out.startswith("my.csv\nyour own data\n")

@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from itertools import groupby
+from pathlib import Path
 from textwrap import wrap
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from parnassus.atlas.declarations import Entry, Mark
 from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, load_atlas, nearest_names
 from parnassus.atlas.settings import flag_name
 from parnassus.cli.plain_table import plain_table
+from parnassus.setting_types import DATA_NAMES
 
 console = Console(highlight=False)
 
@@ -68,10 +70,10 @@ def show_anything(name: str) -> int:
 
 def _show_data(name: str) -> bool:
     """Print the card of a data set; False if there is none of this name."""
-    from parnassus.data.cards import data_card, is_data  # loads torch, which other entries do not need
-
-    if not is_data(name):
+    if name.lower().replace("-", "_") not in DATA_NAMES and not Path(name).expanduser().exists():
         return False
+    from parnassus.data.cards import data_card  # loads torch, which other entries do not need
+
     card = data_card(name)
     console.print(f"[bold]{escape(card.name)}[/]\n{escape(card.about)}\n")
     table = plain_table()

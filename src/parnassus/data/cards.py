@@ -86,11 +86,6 @@ def data_card(name: str) -> DataCard:
     return DataCard(known, about, tuple(lines))
 
 
-def is_data(name: str) -> bool:
-    """Whether a name is that of a built-in data set, or of an existing file or folder."""
-    return name.lower().replace("-", "_") in LOADERS or Path(name).expanduser().exists()
-
-
 def _open(name: str) -> object:
     path = Path(name).expanduser()
     if name in SOUNDS or (path.is_dir() and any(path.glob("*/*.wav"))):

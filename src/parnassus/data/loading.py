@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import torch
+
 from parnassus.data.built_in import toy
 from parnassus.data.built_in.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, wine
 from parnassus.data.built_in.mnist_mini import mnist_mini
@@ -18,8 +20,11 @@ from parnassus.data.files.image_folder import image_folder
 from parnassus.data.files.sound import SoundDataset, spoken_digits, wav_folder
 from parnassus.data.files.tables import csv_file
 from parnassus.data.splits import Dataset, Split
+from parnassus.notices import notify
 
 Loaded = TypeVar("Loaded")
+LUMA = (0.299, 0.587, 0.114)
+"""Weights of red, green and blue in the brightness of a pixel (ITU-R BT.601)."""
 
 
 def open_data(spec: str | Path, *, size: tuple[int, int] | int | None = None) -> Dataset:
@@ -46,6 +51,18 @@ def open_images(spec: str | Path, size: int | None = None) -> Dataset:
     if len(data.shape) != 3:
         raise DataError(f"{spec} must contain images; its examples have shape {data.shape}.")
     return data
+
+
+def open_grey_images(spec: str | Path, size: int | None = None) -> Dataset:
+    """A data set of images with one channel, for models of black and white pixels; colour images are converted."""
+    data = open_images(spec, size)
+    if data.shape[0] == 1:
+        return data
+    if data.shape[0] != 3:
+        raise DataError(f"{spec} must contain grey or colour images; its examples have shape {data.shape}.")
+    notify(f"{data.name}: the colour images are converted to grey, since the model is one of black and white pixels")
+    weights = torch.tensor(LUMA)[:, None, None]
+    return data.map(lambda x: (x * weights).sum(1, keepdim=True))
 
 
 def open_labelled_images(spec: str | Path, size: int | None = None) -> Dataset:

@@ -13,7 +13,7 @@ from torch import Tensor
 from parnassus.data.errors import DataError
 from parnassus.data.files.tables import class_indices
 from parnassus.data.preparation.duplicates import notify_duplicates
-from parnassus.data.preparation.partition import train_test_dataset
+from parnassus.data.preparation.partition import mix_sorted_classes, train_test_dataset
 from parnassus.data.splits import Dataset, Split
 from parnassus.notices import notify
 
@@ -43,7 +43,7 @@ def array_file(path: Path | str, *, test: float = 0.2, seed: int = 0) -> Dataset
     else:
         dataset = _given_parts(arrays, path)
     notify_duplicates(dataset)
-    return dataset
+    return mix_sorted_classes(dataset, seed)
 
 
 def _given_parts(arrays: Mapping[str, Array], path: Path) -> Dataset:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from parnassus.data.errors import DataError
 from parnassus.data.preparation.duplicates import notify_duplicates
-from parnassus.data.preparation.partition import train_test_dataset
+from parnassus.data.preparation.partition import mix_sorted_classes, train_test_dataset
 from parnassus.data.splits import Dataset, Split
 
 TRAIN_NAMES = ("train", "training")
@@ -35,12 +35,12 @@ def image_folder(
     subfolders = {path.name.lower(): path for path in _folders(folder)}
     train_folder, test_folder = (_first(subfolders, names) for names in (TRAIN_NAMES, TEST_NAMES))
     if train_folder is not None and test_folder is not None:
-        return _read_given_split(folder.name, train_folder, test_folder, size)
+        return _read_given_split(folder.name, train_folder, test_folder, size, seed)
     paths, labels, classes = _list_labelled_files(folder)
     x = _read_stack(paths, size)
     dataset = train_test_dataset(x, labels, name=folder.name, test=round(test * len(x)), classes=classes, seed=seed)
     notify_duplicates(dataset)
-    return dataset
+    return mix_sorted_classes(dataset, seed)
 
 
 def read_image(
@@ -77,7 +77,9 @@ def check_range(path: Path | BytesIO, pixels: NDArray[np.generic], largest: floa
         raise DataError(f"{path} must have pixels from 0 to {largest:g}; they are from {low:g} to {high:g}.")
 
 
-def _read_given_split(name: str, train_folder: Path, test_folder: Path, size: tuple[int, int] | None) -> Dataset:
+def _read_given_split(
+    name: str, train_folder: Path, test_folder: Path, size: tuple[int, int] | None, seed: int
+) -> Dataset:
     train_paths, train_labels, classes = _list_labelled_files(train_folder)
     test_paths, test_labels, test_classes = _list_labelled_files(test_folder)
     if classes != test_classes:
@@ -89,7 +91,7 @@ def _read_given_split(name: str, train_folder: Path, test_folder: Path, size: tu
     train, test = x[: len(train_paths)], x[len(train_paths) :]
     dataset = Dataset(name, Split(train, train_labels), Split(test, test_labels), classes)
     notify_duplicates(dataset)
-    return dataset
+    return mix_sorted_classes(dataset, seed)
 
 
 def _list_labelled_files(folder: Path) -> tuple[list[Path], Tensor | None, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from parnassus.data.errors import DataError
 from parnassus.data.files.cells import is_missing, is_number, looks_like_date
 from parnassus.data.files.csv_table import CsvTable
 from parnassus.data.preparation.duplicates import notify_duplicates
-from parnassus.data.preparation.partition import train_test_dataset
+from parnassus.data.preparation.partition import mix_sorted_classes, train_test_dataset
 from parnassus.data.preparation.table_columns import CategoryEncoding
 from parnassus.data.preparation.table_preparation import MissingCells, TablePreparation
 from parnassus.data.splits import Dataset
@@ -68,7 +68,7 @@ def csv_file(
         rows.map(lambda chosen: x[chosen]), columns=preparation.features, target=preparation.target, table=preparation
     )
     notify_duplicates(dataset)
-    return dataset
+    return mix_sorted_classes(dataset, seed)
 
 
 def choose_columns(

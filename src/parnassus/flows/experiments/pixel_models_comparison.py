@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import Dataset, open_images
+from parnassus.data import Dataset, open_grey_images
 from parnassus.flows.pixels.gated_pixelcnn import gated_pixelcnn
 from parnassus.flows.pixels.pixel_model import PixelModel, bits_per_pixel, mean_nll, threshold_pixels
 from parnassus.flows.pixels.pixel_rnn import pixel_rnn
@@ -69,7 +69,7 @@ class Experiment:
         )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_images(self.data, self.image_size).map(threshold_pixels).to(run.device)
+        data = open_grey_images(self.data, self.image_size).map(threshold_pixels).to(run.device)
         collection, optimizer = run.prepare(
             run.build(self.model, shape=data.shape), partial(AdamW, lr=self.learning_rate, weight_decay=0.01)
         )

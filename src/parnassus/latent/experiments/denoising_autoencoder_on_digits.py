@@ -26,10 +26,10 @@ from parnassus.train import NonNegative, Positive, Run, at_least, at_most, desce
 
 covers = ("B4.4-2", "B4.4-3")
 expected = {
-    "psnr": no_band("peak signal-to-noise ratio of denoised test digits, dB"),
-    "psnr_gain": at_least(7.2, "PSNR gain over the corrupted digits, dB"),
+    "psnr": no_band("peak signal-to-noise ratio of denoised test images, dB"),
+    "psnr_gain": at_least(7.2, "PSNR gain over the corrupted images, dB"),
     "psnr_gain_over_linear": at_least(1.4, "PSNR gain over the best linear denoiser, dB"),
-    "error_ratio_to_identity": at_most(0.19, "ratio of the squared errors of denoised and corrupted digits"),
+    "error_ratio_to_identity": at_most(0.19, "ratio of the squared errors of denoised and corrupted images"),
 }
 profiles = {"smoke": {"steps": 20}, "gpu": {"data": "mnist", "steps": 20_000, "width": 1024}}
 

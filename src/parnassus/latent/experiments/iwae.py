@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import open_images
+from parnassus.data import open_grey_images
 from parnassus.latent.autoencoders.convolutional_networks import image_networks
 from parnassus.latent.commands.evaluate_vae import VAEEvaluate
 from parnassus.latent.commands.sample_vae import VAESample
@@ -71,7 +71,7 @@ class Experiment:
         return VAE(encoder, BernoulliDecoder(network), self.latent_dim, objective=objective)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_images(self.data, self.image_size).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         test = torch.bernoulli(data.test.x[: self.num_examples])
         batches = data.train.take(self.num_examples).batches(self.batch_size, self.steps).map(torch.bernoulli)
         models = {

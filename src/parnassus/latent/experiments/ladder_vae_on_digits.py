@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from parnassus.data import open_data
+from parnassus.data import open_grey_images
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.variational.decoders import BernoulliDecoder
@@ -85,7 +85,7 @@ class Experiment:
         return LadderVAE([first, second], heads, [prior_head], decoder, self.top_dim, posterior_rule=posterior_rule)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data, size=self.image_size).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         train, test = (torch.bernoulli(split.x[:1_000]) for split in (data.train, data.test))
         model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.learning_rate))
         batches = data.train.batches(self.batch_size, self.steps).map(torch.bernoulli)
@@ -159,7 +159,7 @@ UPPER = (
     "rate stays high."
 )
 LEVELS = (
-    "Test digits reconstructed from no code, from the upper code and from both; the upper code sets the coarse shape."
+    "Test images reconstructed from no code, from the upper code and from both; the upper code sets the coarse shape."
 )
 SAMPLES = "Samples: one upper code per row, with ten samples of the lower code."
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from parnassus.data import DataError, open_data
+from parnassus.data import DataError, open_grey_images
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.variational.aggregated_posterior import CodeInformation, active_units, code_information
 from parnassus.latent.variational.decoders import BernoulliDecoder
@@ -77,7 +77,7 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         if sorted(self.betas) != list(self.betas) or 1.0 not in self.betas:
             raise DataError(f"betas must be increasing and contain 1; got betas={self.betas}")
-        data = open_data(self.data, size=self.image_size).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         train, test = (torch.bernoulli(split.x[:2_000]) for split in (data.train, data.test))
         model = run.build(self.model, shape=data.shape)
         model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
@@ -132,7 +132,7 @@ RATE_DISTORTION = (
 )
 NEGATIVE_ELBO = "Rate and distortion of test images at each β; their sum is the negative ELBO, smallest near β = 1."
 RECONSTRUCTIONS = (
-    "Test digits (first row) and their reconstructions from the posterior mean; the rate decreases downwards."
+    "Test images (first row) and their reconstructions from the posterior mean; the rate decreases downwards."
 )
 
 

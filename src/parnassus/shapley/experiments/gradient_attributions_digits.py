@@ -31,7 +31,7 @@ from parnassus.train import Positive, Run, at_least, at_most, between, descend
 
 covers = ("B17.3-1", "B17.3-3")
 expected = {
-    "test_accuracy": at_least(0.94, "accuracy on test digits"),
+    "test_accuracy": at_least(0.94, "accuracy on test images"),
     "max_gap": at_most(1e-6, "maximum difference between a prediction and the sum of its attributions"),
     "gap_gradient_times_input": at_least(0.25, "completeness gap of gradient × input, relative to the change"),
     "gap_midpoint_rule": at_most(2e-3, "relative completeness gap of the midpoint rule"),
