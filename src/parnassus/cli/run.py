@@ -168,13 +168,22 @@ def find_recipe(atlas: Atlas, entry: Entry, experiment: Experiment, profile: str
     formulas = [Formula(row.title, f"{row.id} · {row.source}", row.formula) for row in covered if row.formula]
     return Recipe(
         name=entry.name,
-        title=entry.title,
+        title=title_for(entry, experiment),
         experiment=experiment,
         expected=entry.expected,
         formulas=tuple(formulas[:4]),
         profile=profile,
         bands_apply=entry.bands_apply(profile, asdict(experiment)),
     )
+
+
+def title_for(entry: Entry, experiment: Experiment) -> str:
+    """The title of the experiment, or, for other data than those it speaks of, its method and the data."""
+    data, default = getattr(experiment, "data", None), entry.defaults.get("data")
+    if not isinstance(data, str) or data == default:
+        return entry.title
+    method = entry.name.partition("_on_")[0].removesuffix(f"_{default}").replace("_", " ")
+    return f"{method} on {Path(data).name}"
 
 
 def _flag_value(flag: str, arguments: list[str]) -> str | None:

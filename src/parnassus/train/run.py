@@ -94,6 +94,11 @@ class Run:
             self._files.write_json("model.json", facts)
         return factory(**facts)
 
+    def store(self, name: str, content: Mapping[str, object]) -> None:
+        """Write NAME.json to the folder, such as the preparation of a table that the trained model needs."""
+        if self.rank == 0:
+            self._files.write_json(f"{name}.json", content)
+
     @overload
     def prepare(self, model: Model, optimizer: OptimizerFactory) -> tuple[Model, Optimizer]: ...
 
