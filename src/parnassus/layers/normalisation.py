@@ -171,6 +171,11 @@ class Standardiser:
     def transform(self, x: Float[Tensor, "count *example"]) -> Float[Tensor, "count *example"]:
         return (x - self.mean) / self.std
 
+    @accepts_arrays
+    def inverse_transform(self, x: Float[Tensor, "count *example"]) -> Float[Tensor, "count *example"]:
+        """Standardised values in the units of the data."""
+        return x * self.std + self.mean
+
 
 def _shape_error(scale: Tensor, x: Tensor) -> ValueError:
     return ValueError(f"x must have examples of shape {(*scale.shape,)}; got x of shape {(*x.shape,)}")
