@@ -15,7 +15,7 @@ def test_cart_pole_is_learned_and_reproduced() -> None:
     agents = [PPO("CartPole-v1", SETTINGS, verbose=False).fit(16_384) for _ in range(2)]
     returns = [agent.evaluate(8) for agent in agents]
     assert returns[0].mean() > 100
-    assert np.array_equal(*returns)
+    assert np.array_equal(returns[0], returns[1])
     assert "CartPole-v1" in repr(agents[0])
     assert "<svg" in agents[0]._repr_html_()
 

@@ -55,10 +55,10 @@ class GPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyp
         if self.steps:
             generator = torch.Generator().manual_seed(self.random_state)
             learned = learn_hyperparameters(
-                kernel, x, t, noise=noise, num_starts=self.num_starts, steps=self.steps, generator=generator
+                kernel, x, t, noise_variance=noise, num_starts=self.num_starts, steps=self.steps, generator=generator
             )
-            kernel, noise = learned.kernel, learned.noise
-        self.model_ = GPRegression.fit(kernel, x, t, noise=noise)
+            kernel, noise = learned.kernel, learned.noise_variance
+        self.model_ = GPRegression.fit(kernel, x, t, noise_variance=noise)
         self.kernel_, self.noise_variance_ = kernel, noise * self.y_std_**2
         self.log_marginal_likelihood_value_ = float(self.model_.log_marginal_likelihood().detach())
         return self

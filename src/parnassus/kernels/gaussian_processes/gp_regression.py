@@ -35,13 +35,13 @@ class GPRegression:
         Var(t | t_N) = Var(y | t_N) + σ²
 
     The book calls eq. 15.10 the variance of t and omits σ². Targets may have several columns: independent outputs with
-    the same kernel, which share their variances. `noise` is the variance σ².
+    the same kernel, which share their variances. `noise_variance` is σ².
     """
 
     kernel: Kernel
     x: Float[Tensor, "n dim"]
     t: Float[Tensor, "n *outputs"]
-    noise: Float[Tensor, ""]
+    noise_variance: Float[Tensor, ""]
     root: Float[Tensor, "n n"]
     """Lower-triangular R with R Rᵀ = L_N + jitter I."""
     weights: Float[Tensor, "n *outputs"]
@@ -56,14 +56,14 @@ class GPRegression:
         x: Float[Tensor, "n dim"],
         t: Float[Tensor, "rows *outputs"],
         *,
-        noise: float | Float[Tensor, ""] = 0.0,
+        noise_variance: float | Float[Tensor, ""] = 0.0,
     ) -> "GPRegression":
         """Factorise L_N once. Without noise the mean interpolates the targets; `jitter` reports what was added."""
         check_training_data(x, t)
-        variance = torch.as_tensor(noise, dtype=x.dtype, device=x.device)
+        variance = torch.as_tensor(noise_variance, dtype=x.dtype, device=x.device)
         if not 0 <= float(variance.detach()) < torch.inf:
             raise ValueError(
-                f"the noise variance σ² must be finite and non-negative; got noise={float(variance.detach())}"
+                f"noise_variance must be finite and non-negative; got noise_variance={float(variance.detach())}"
             )
         root, jitter = jittered_cholesky(kernel(x) + variance * torch.eye(len(x)).to(x))
         return cls(kernel, x, t, variance, root, _solve(root, t), jitter)
@@ -75,7 +75,7 @@ class GPRegression:
         k = self.kernel(self.x, x)
         explained = torch.linalg.solve_triangular(self.root, k, upper=False).square().sum(0)
         variance = (self.kernel.diagonal(x) - explained).clamp(min=0)  # rounding may make it negative
-        return GPPrediction(_weighted_sums(k, self.weights), variance, variance + self.noise)
+        return GPPrediction(_weighted_sums(k, self.weights), variance, variance + self.noise_variance)
 
     @accepts_arrays
     def posterior(self, x: Float[Tensor, "m size"]) -> Gaussian:
@@ -110,7 +110,7 @@ class GPRegression:
         target_variance = 1 / torch.cholesky_inverse(self.root).diagonal()
         shape = (-1, *[1] * (self.t.ndim - 1))
         mean = self.t - self.weights * target_variance.view(shape)
-        return GPPrediction(mean, (target_variance - self.noise).clamp(min=0), target_variance)
+        return GPPrediction(mean, (target_variance - self.noise_variance).clamp(min=0), target_variance)
 
 
 def check_training_data(x: Float[Tensor, "n *shape"], t: Float[Tensor, "rows *outputs"]) -> None:

@@ -168,16 +168,16 @@ def _fill_in_parallel(fill: Callable[[Tile], None], tiles: Sequence[Tile]) -> No
         torch.set_num_threads(cores)  # inherited by threads started later
 
 
-def fully_connected(depth: int, nonlinearity: Nonlinearity, *, bias: float = 0.0) -> Network:
+def fully_connected(depth: int, nonlinearity: Nonlinearity, *, bias_variance: float = 0.0) -> Network:
     """The book's network of L = `depth` hidden layers, all weights from N(0, 1).
 
         f^l = W^l g^{l−1},   g^l = √(c_σ / d_l) σ(f^l),   g⁰ = x,   f = W^{L+1} g^L        (book eqs. 15.28-15.32)
 
-    The variance of every bias is `bias`; the book has none.
+    `bias_variance` is that of every bias; the book has none.
     """
     check_non_negative(depth=depth)
     gain = normaliser(nonlinearity)
-    layers: list[Layer] = [Dense(bias=bias, divide=False)]
+    layers: list[Layer] = [Dense(bias_variance=bias_variance, divide=False)]
     for _ in range(depth):
-        layers += [Activation(nonlinearity), Dense(gain, bias)]
+        layers += [Activation(nonlinearity), Dense(gain, bias_variance)]
     return Network(tuple(layers))
