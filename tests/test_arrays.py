@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from parnassus.arrays import accepts_arrays, as_tensor
+from parnassus.layers import dense_classifier
 
 
 class DataFrame:
@@ -147,3 +148,15 @@ def test_labels_are_integers() -> None:
 def test_a_function_without_tensors_cannot_be_decorated() -> None:
     with pytest.raises(TypeError, match="has no argument that jaxtyping annotates"):
         accepts_arrays(lambda x: x)
+
+
+def test_losses_of_models_accept_arrays() -> None:
+    """Integers and arrays get the precision of the weights; labels become 64-bit integers."""
+    torch.manual_seed(0)
+    model = dense_classifier(3, 2, hidden=(4,)).double()
+    x, y = np.array([[1, 2, 3], [0, 1, 0]]), np.array([1, 0], np.uint8)
+    expected = model.loss(torch.tensor(x).double(), torch.tensor([1, 0]))
+    assert torch.equal(model.loss(x, y), expected)  # type: ignore[arg-type]
+    assert model.loss(x.tolist(), [1, 0]).requires_grad  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"y must be integers; got 0.5"):
+        model.loss(x, [0.5, 1])  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import signature
+from itertools import chain
 from types import UnionType
 from typing import (
     Any,
@@ -61,18 +62,37 @@ def accepts_arrays(function: Callable[Parameters, Result]) -> Callable[Parameter
     """Convert the arguments of a function or method that jaxtyping annotates as tensors.
 
     All floating-point arguments get one dtype: that of the tensors of `self`, else the widest among the arguments.
-    Arguments that were not tensors are moved to the device of `self`. Tensors that fit are passed on unchanged.
+    Arguments that were not tensors are moved to the device of `self`. Tensors that fit are passed on unchanged, as are
+    floating-point tensors that are given to a module, whose precision is the caller's choice.
     """
     expected = _read_annotations(function)
     names = tuple(signature(function).parameters)
+    positions = [(names.index(name), name, axes) for name, axes in expected.items()]
+    is_method = names[0] == "self"
+
+    def fit_already(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> bool:
+        """Whether nothing is to be converted; decided in about a microsecond, since a loss is called at every step."""
+        dtype = None if not is_method or isinstance(arguments[0], nn.Module) else _dtype_of(arguments[0])
+        for position, name, axes in positions:
+            value = arguments[position] if position < len(arguments) else keywords.get(name)
+            if value is None:
+                continue
+            if not isinstance(value, Tensor) or (axes.is_integer and value.dtype is not torch.int64):
+                return False
+            if value.dim() != len(axes.names) and not (axes.is_variadic and value.dim() > len(axes.names)):
+                return False
+            if axes.is_float:
+                dtype = dtype or value.dtype
+                if value.dtype is not dtype or not dtype.is_floating_point:
+                    return False
+        return True
 
     @wraps(function)
     def convert_and_call(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Result:
-        given = {**dict(zip(names, arguments, strict=False)), **keywords}
-        like = _reference_tensor(arguments[0]) if names[:1] == ("self",) else None
-        converted = _convert(expected, given, like)
-        if not converted:
+        if torch.compiler.is_compiling() or fit_already(arguments, keywords):
             return function(*arguments, **keywords)
+        given = {**dict(zip(names, arguments, strict=False)), **keywords}
+        converted = _convert(expected, given, _reference_tensor(arguments[0]) if is_method else None)
         positional = [converted.get(name, value) for name, value in zip(names, arguments, strict=False)]
         positional.extend(arguments[len(names) :])
         return function(*positional, **{name: converted.get(name, value) for name, value in keywords.items()})  # type: ignore[arg-type]  # the same parameters
@@ -194,11 +214,16 @@ def _check_axes(name: str, x: Tensor, axes: _Axes) -> None:
     raise ValueError(f"{name} must have {wanted}; got shape {tuple(x.shape)}: {fix}")
 
 
+def _dtype_of(owner: object) -> torch.dtype | None:
+    like = _reference_tensor(owner)
+    return None if like is None else like.dtype
+
+
 def _reference_tensor(owner: object) -> Tensor | None:
     """The first floating-point tensor of a module or of a fitted dataclass."""
     tensors: Iterable[object] = ()
     if isinstance(owner, nn.Module):
-        tensors = (*owner.parameters(), *owner.buffers())
+        tensors = chain(owner.parameters(), owner.buffers())
     elif is_dataclass(owner):
         tensors = (getattr(owner, each.name) for each in fields(owner))
     return next((each for each in tensors if isinstance(each, Tensor) and each.is_floating_point()), None)

@@ -28,6 +28,7 @@ class Classifier(nn.Module):
         logits: Tensor = self.network(x)
         return logits
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *example"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """Mean cross-entropy over the batch (book eq. 1.20)."""
         if len(x) == 0:

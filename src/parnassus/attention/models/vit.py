@@ -85,6 +85,7 @@ class VisionTransformer(nn.Module):
         normed: Tensor = self.norm(h)
         return normed
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch channels rows columns"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         return cross_entropy(self(x), y)
 

@@ -48,6 +48,7 @@ class Autoencoder(nn.Module):
         x_hat: Tensor = self(x)
         return (x - x_hat).square().flatten(1).mean(1)
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         z = self.encode(x)
         distortion = mse_loss(self.decode(z), x)

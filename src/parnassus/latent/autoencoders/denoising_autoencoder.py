@@ -66,6 +66,7 @@ class DenoisingAutoencoder(nn.Module):
     def decode(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch *event"]:
         return self.autoencoder.decode(z)
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         return mse_loss(self(self.corrupt(x)), x)
 

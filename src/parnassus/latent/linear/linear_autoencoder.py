@@ -38,6 +38,7 @@ class LinearAutoencoder(nn.Module):
     def forward(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch features"]:
         return self.decode(self.encode(x))
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch features"]) -> Float[Tensor, ""]:
         """⟨‖x − F(x)‖²⟩: squares summed over features, averaged over rows (book eq. 4.5)."""
         return mean_squared_error(self(x), x)

@@ -56,6 +56,7 @@ class LinearVAE(nn.Module):
         kl = (m.square() + s - self.log_s - 1).sum(1) / 2
         return expected - kl
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch features"]) -> Float[Tensor, ""]:
         """The mean of −ELBO over the rows."""
         return -self.elbo(x).mean()

@@ -45,6 +45,7 @@ class ConditionalVAE(nn.Module):
         encoder, decoder = _ConditionalNetwork(self.encoder, condition), _ConditionalNetwork(self.decoder, condition)
         return VAE(encoder, decoder, self.latent_dim, objective=self.objective)
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         return self.condition_on(label).loss(x)
 

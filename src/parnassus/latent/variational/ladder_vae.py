@@ -118,6 +118,7 @@ class LadderVAE(nn.Module):
         decoded: Distribution = self.decoder(levels[0].z)
         return LadderVAETerms(-decoded.log_prob(x), torch.stack(rates))
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"], beta: Float[Tensor, ""] | float = 1.0) -> Float[Tensor, ""]:
         """−ELBO with the rates weighted by β, which is below 1 during warm-up (Sønderby et al. 2016)."""
         terms = self.terms(x)

@@ -63,6 +63,7 @@ class VAE(nn.Module):
         z = reparametrise(mean, log_variance)
         return VAETerms(-self.log_likelihood(x, z), standard_normal_kl(mean, log_variance))
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         return self.objective(self, x).mean()
 
@@ -110,6 +111,7 @@ class VAE(nn.Module):
         decoded: Distribution = self.decoder(self.prior().sample((count,)))
         return decoded.sample()
 
+    @accepts_arrays
     @torch.no_grad()
     def log_prob(self, x: Float[Tensor, "batch *event"], *, samples: int = 500) -> Float[Tensor, " batch"]:
         """An importance-sampling estimate of log p(x), in expectation a lower bound.

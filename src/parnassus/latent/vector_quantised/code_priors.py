@@ -26,10 +26,12 @@ class IndependentPrior(nn.Module):
             prior.logits.copy_((one_hot(indices, codes).sum(0) + 1).log())
         return prior
 
+    @accepts_arrays
     def log_prob(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, " batch"]:
         log_probabilities = self.logits.log_softmax(-1)
         return log_probabilities.gather(1, indices.mT).sum(0)
 
+    @accepts_arrays
     def loss(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, ""]:
         """The mean of −log π over the rows."""
         return -self.log_prob(indices).mean()
@@ -63,9 +65,11 @@ class NeighbourPrior(nn.Module):
         logits: Tensor = self.head(torch.stack(embedded).sum(0) + self.position_embedding)
         return logits.flatten(1, 2)
 
+    @accepts_arrays
     def log_prob(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, " batch"]:
         return -cross_entropy(self.logits(indices).mT, indices, reduction="none").sum(1)
 
+    @accepts_arrays
     def loss(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, ""]:
         """The mean of −log π over the rows."""
         return -self.log_prob(indices).mean()

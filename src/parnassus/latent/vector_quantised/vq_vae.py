@@ -61,6 +61,7 @@ class VQVAE(nn.Module):
         """x̂, reconstructed from the codes."""
         return self.decode(self.encode(x))
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         """Distortion and codebook term; in training mode an `EMACodebook` is updated here."""
         z = self.vectors(x)

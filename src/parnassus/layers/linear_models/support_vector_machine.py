@@ -67,6 +67,7 @@ class SupportVectorMachine(nn.Module):
         scores: Tensor = self.scores(self.features(x.flatten(1)))
         return scores
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *example"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """Mean hinge loss plus the penalty on the weights."""
         return multiclass_hinge(self(x), y).mean() + self.penalty / 2 * self.scores.weight.square().sum()

@@ -28,6 +28,7 @@ class UnconstrainedMixture(nn.Module):
         roots = self.lower.tril(-1) + torch.diag_embed(self.log_diagonal.exp())
         return GaussianMixture(self.logits.softmax(0), self.means, roots @ roots.mT)
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "count dim"]) -> Float[Tensor, ""]:
         """The mean negative log-likelihood."""
         return -self.mixture().log_prob(x).mean()
