@@ -80,6 +80,10 @@ def cross_entropy(logits: Term, labels: Int[np.ndarray, " batch"]) -> Term:
 
 def squared_error(prediction: Term, target: Array) -> Term:
     """Mean over the rows of ‖f − y‖² (book eq. 1.12)."""
+    if shape_of(prediction) != shape_of(target):
+        raise ValueError(
+            f"prediction and target must have the same shape; got {shape_of(prediction)} and {shape_of(target)}"
+        )
     difference = subtract(prediction, target)
     return multiply(total(multiply(difference, difference)), 1 / shape_of(prediction)[0])
 

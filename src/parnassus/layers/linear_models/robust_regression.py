@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
-from parnassus.errors import check_positive
+from parnassus.errors import check_positive, check_same_shape
 from parnassus.layers.linear_models.linear_regression import (
     LinearRegression,
     append_ones,
@@ -40,6 +40,7 @@ def weighted_least_squares(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"], weights: Float[Tensor, " batch"]
 ) -> LinearRegression:
     """The (w, b) that minimise Σ_i c_i (wᵀx_i + b − y_i)² for weights c_i ≥ 0."""
+    check_same_shape(y=y, weights=weights)
     if not bool((weights >= 0).all()):
         raise ValueError(f"weights must not be negative; got a minimum of {float(weights.min())}")
     root = weights.sqrt()

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
-from parnassus.errors import check_non_negative
+from parnassus.errors import check_non_negative, check_same_shape
 from parnassus.layers.dense import affine
 from parnassus.layers.linear_models.linear_regression import append_ones, check_regression_data, minimum_norm_solution
 from parnassus.losses.classification import (
@@ -66,6 +66,7 @@ def cross_entropy_gradient(
     logits: Float[Tensor, "*batch classes"], probabilities: Float[Tensor, "*batch classes"]
 ) -> Float[Tensor, "*batch classes"]:
     """∂l/∂o = softmax(o) − y of l = log Σ_k exp(o_k) − Σ_j y_j o_j, for labels y that sum to 1 (Zhao sec. 4)."""
+    check_same_shape(logits=logits, probabilities=probabilities)
     return softmax(logits) - probabilities
 
 
