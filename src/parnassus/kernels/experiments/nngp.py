@@ -164,7 +164,7 @@ class Experiment(TableSettings):
         for name, nonlinearity in NONLINEARITIES.items():
             for depth in self.depths:
                 for bias in self.bias_variances:
-                    candidate = kernel(fully_connected(depth, nonlinearity, bias=bias))
+                    candidate = kernel(fully_connected(depth, nonlinearity, bias_variance=bias))
                     ratio = CRITERIA[self.selection_criterion](candidate(x), t, NOISE_LEVELS)
                     candidates.append(SelectedKernel(candidate, ratio, {"σ": name, "depth": depth, "bias": bias}))
         return max(candidates, key=lambda candidate: candidate.ratio.score)
