@@ -1,4 +1,4 @@
-"""Short ways in: methods of the rooms as estimators with `fit`, `predict`, `transform`, `sample` and `act`.
+"""Methods of the rooms as estimators with `fit`, `predict`, `transform`, `sample` and `act`.
 
 Estimators follow scikit-learn's conventions and accept NumPy arrays, lists, data frames and tensors. They are built of
 the same parts as the experiments and train by `Run` and `descend`.

@@ -34,7 +34,7 @@ from parnassus.runs.progress import Progress
 
 RUNS = Path(os.environ.get("PARNASSUS_RUNS", "runs"))
 """Default folder of runs: $PARNASSUS_RUNS, or the folder `runs` of the current directory."""
-WITH_CHECKSUM = ("run.json", "model.json", "result.json")
+WITH_CHECKSUM = ("run.json", "model.json", "table.json", "result.json")
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
