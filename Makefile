@@ -1,5 +1,6 @@
 # make demo    train a guided diffusion model on handwritten digits and write its report
 # make test    run the linters, the type checker and the tests
+# make fuzz    run 100,000 commands with random arguments and damaged files (SEED=0 FROM=0 CASES=100000, in pieces)
 # make coverage  run the same tests and report line coverage (1.5 times as long)
 # make slow    run the tests that take more than two seconds each
 # make kills   kill the runs of all experiments and resume them: ARGS="vae --minutes 30"
@@ -12,13 +13,25 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PARNASSUS := .venv/bin/parnassus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test slow kills coverage lint parity bands bench readme pictures clean
+.PHONY: demo test fuzz slow kills coverage lint parity bands bench readme pictures clean
 
 demo: .venv/ready
 	$(PARNASSUS) run diffusion_on_digits
 
 test: lint
 	.venv/bin/pytest -n 2 --dist loadgroup -m "not slow" --durations 10
+
+SEED ?= 0
+FROM ?= 0
+CASES ?= 100000
+PIECE := 5000
+
+fuzz: .venv/ready
+	@for first in $$(seq $(FROM) $(PIECE) $$(($(FROM) + $(CASES) - 1))); do \
+	    echo "cases from $$first (continue here with FROM=$$first)"; \
+	    PARNASSUS_FUZZ=$(SEED) PARNASSUS_FUZZ_FIRST=$$first PARNASSUS_FUZZ_CASES=$(PIECE) \
+	    .venv/bin/pytest -o addopts="-q --strict-markers" -p no:cacheprovider tests/fuzz || exit 1; \
+	done
 
 coverage: .venv/ready
 	.venv/bin/pytest -n 2 --dist loadgroup --cov --cov-report=term:skip-covered

@@ -12,8 +12,17 @@ class UserError(Exception):
     """An error that the user can correct; the message states what is wrong and what to do."""
 
 
+class ComputationError(UserError):
+    """A computation failed for the given settings; its cause is the error of the library."""
+
+
 class MissingExtraError(UserError, ImportError):
     """An optional dependency is not installed; the message contains the command to install it."""
+
+
+def first_line(error: Exception) -> str:
+    """The first line of the message of an error that is not empty, or the type of the error if it has no message."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def check_positive(**values: float) -> None:
@@ -37,6 +46,14 @@ def check_at_least_one(**values: float) -> None:
             raise ValueError(f"{name} must be at least 1; got {name}={value}")
 
 
+def check_same_shape(**tensors: "Tensor") -> None:
+    """Raise a ValueError unless all shapes are equal: (n, 1) and (n,) would broadcast to n × n values."""
+    shapes = [(*each.shape,) for each in tensors.values()]
+    if len(set(shapes)) > 1:
+        names, received = " and ".join(tensors), " and ".join(map(str, shapes))
+        raise ValueError(f"{names} must have the same shape; got {received}")
+
+
 def check_indices(size: int, /, **indices: "Tensor") -> None:
     """Raise a ValueError unless every index is from 0 to size − 1; an empty tensor is valid."""
     for name, values in indices.items():
@@ -52,4 +69,22 @@ def convert_value_errors() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise UserError(str(error)) from error
+        raise UserError(first_line(error)) from error
+
+
+@contextmanager
+def convert_computation_errors() -> Iterator[None]:
+    """As `convert_value_errors`; and raise arithmetic, lookup and torch's own errors as a ComputationError.
+
+    They have many causes in settings that are valid one by one, such as a mean over no step.
+    """
+    try:
+        with convert_value_errors():
+            yield
+    except RecursionError:
+        raise
+    except (ArithmeticError, LookupError, RuntimeError) as error:
+        raise ComputationError(
+            f"the computation failed with these settings or data: {type(error).__name__}: {first_line(error)}; "
+            "PARNASSUS_DEBUG=1 shows where"
+        ) from error

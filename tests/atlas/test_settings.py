@@ -64,6 +64,8 @@ def test_settings_read_from_source_match_the_class() -> None:
     [
         ("Positive[int]", 0, "must be at least 1; got 0"),
         ("Positive[int]", 1, None),
+        ("Positive[int]", 2**63 - 1, None),
+        ("Positive[int]", 2**63, f"must have at most 64 bits; got {2**63}"),
         ("Positive[int] | None", None, None),
         ("NonNegative[int]", -1, "must be at least 0; got -1"),
         ("Positive[float]", 0.0, "must be greater than 0; got 0.0"),
@@ -87,6 +89,27 @@ def test_values_outside_the_limits_have_a_message(annotation: str, value: object
     setting = Setting("num_steps", annotation, "1", "gradient steps")
     assert setting.violation(value) == violation
     assert setting.flag == "--num-steps"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "valid", "invalid"),
+    [
+        ("Positive[int]", [1, 2], [0, 1.0, True, "1", None, (1,)]),
+        ("Positive[int] | None", [None, 3], [0, "x"]),
+        ("UnitInterval", [0, 0.5, 1], [2, "0.5", False, nan]),
+        ("bool", [True, False], [0, "true", None]),
+        ("Literal['a', 'b']", ["a", "b"], ["c", None, 1]),
+        ("Annotated[str, BuiltIn('a')]", ["a", "my/folder"], [1, None]),
+        ("Text | None", [None, "x"], [1]),
+        ("tuple[Positive[int], ...]", [(), (1, 2)], [(0,), ("1",), 1, None]),
+    ],
+)
+def test_values_read_from_a_file_must_have_the_type_of_the_setting(
+    annotation: str, valid: list[object], invalid: list[object]
+) -> None:
+    setting = Setting("size", annotation, "1", "a size")
+    assert [value for value in valid if not setting.accepts(value)] == []
+    assert [value for value in invalid if setting.accepts(value)] == []
 
 
 def test_limits_are_checked_for_all_settings() -> None:

@@ -1,6 +1,8 @@
 """The command line: start-up imports, error messages, exit codes, closed pipes."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,8 @@ import pytest
 from cli.conftest import Command, clean_environment
 from parnassus import __version__
 from parnassus.atlas.index import UnknownError
-from parnassus.cli.main import dispatch, limit_thread_spinning, main, user_error_message
+from parnassus.cli.error_messages import user_error_message
+from parnassus.cli.main import dispatch, limit_thread_spinning, main
 from parnassus.data import DataError
 from parnassus.runs import NotFiniteError, RunError
 
@@ -67,7 +70,10 @@ def test_version_flag(capsys: pytest.CaptureFixture[str]) -> None:
             ["run", "classifier"],
             "'classifier' is ambiguous; it matches classifier_guidance_on_digits, classifier_on_digits, ",
         ),
-        (["show", "latemt"], "'latemt' is not an id, an experiment, a subject or a symbol (did you mean latent"),
+        (
+            ["show", "latemt"],
+            "'latemt' is not an id, an experiment, a subject, a data set or a symbol (did you mean latent",
+        ),
         (["check", "NOPE"], "'NOPE' is not an id, a part of one, a subject or a claim"),
         (["atlas", "B99"], "no row matches 'B99'"),
         (["list", "nowhere"], "no subject 'nowhere' has experiments; those that have: "),
@@ -165,6 +171,54 @@ def test_device_out_of_memory_has_a_one_line_message() -> None:
     assert str(user_error_message(torch.cuda.OutOfMemoryError("tried to allocate\nmore"))).startswith(
         "out of memory: tried"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (
+            ["sample", "last", "--num-samples", "4000000", "--seed", "9000000"],
+            r"reduce --num-samples 4000000, for .* to \d+",
+        ),
+        (["run", "gpt", "--batch-size=100000", "--width", "64"], r"reduce --batch-size 100000, for example to \d+"),
+        (["run", "gpt"], "try a smaller --batch-size or smaller data"),
+    ],
+)
+def test_memory_refused_by_the_allocator_states_what_fits(arguments: list[str], advice: str) -> None:
+    import torch
+
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(2**42, dtype=torch.float32)
+    message = user_error_message(caught.value, arguments)
+    assert re.fullmatch(
+        rf"out of memory: 17\.6 TB were requested and [\d.]+ [MGT]B are available; {advice}", str(message)
+    )
+    assert user_error_message(RuntimeError("shapes do not match"), arguments) is None
+
+
+def test_a_tensor_file_that_cannot_be_written_has_a_one_line_message(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, limits[1]))  # writing fails like on a full disk
+    try:
+        with pytest.raises(SafetensorError) as caught:
+            save_file({"x": torch.zeros(100_000)}, tmp_path / "x.safetensors")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    message = str(user_error_message(caught.value))
+    assert message.startswith("a file of tensors cannot be read or written: ")
+    assert message.endswith("; check the file and the free space")
+    assert "\n" not in message
+
+
+def test_too_many_nested_values_have_a_one_line_message() -> None:
+    with pytest.raises(RecursionError) as caught:
+        json.loads("[" * 100_000)
+    assert str(user_error_message(caught.value)).startswith("a file or an argument is nested too deeply")
 
 
 def test_debug_variable_shows_the_traceback(parnassus: Command) -> None:

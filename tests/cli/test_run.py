@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import shlex
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import EXPERIMENT, Command
+from parnassus import __version__
 from parnassus.atlas.index import Atlas
 from parnassus.cli.main import dispatch, main
 from parnassus.cli.run import execute_and_print, find_recipe, has_no_progress, parse, with_profile
-from parnassus.errors import UserError
+from parnassus.errors import ComputationError, UserError
 from parnassus.runs import RunError, RunFolder, RunInterrupted
 from parnassus.train import Options, Run
+from parnassus.train.checkpoint import load_weights
 from parnassus.train.execute import start
-from parnassus.train.trained import experiment_from
+from parnassus.train.trained import rebuild_experiment
 
 ATLAS = Atlas()
 ENTRY = ATLAS.experiment(EXPERIMENT)
@@ -49,7 +53,16 @@ def test_run_prints_results_and_report_path(parnassus: Command, tmp_path: Path) 
         (["--threads", "0"], "--threads must be at least 1; got 0"),
         (["--width", "0"], "--width must be at least 1; got 0 ("),
         (["--name", "a/b"], "--name must be a plain folder name; got 'a/b'"),
-        (["--name", ".."], "--name must be a plain folder name; got '..'"),
+        *(
+            ([f"--name={name}"], f"--name must be a plain folder name; got {name!r}")
+            for name in ("", "..", "-x", "last")
+        ),
+        (["--save-seconds", "-1"], "--save-seconds must be at least 0; got -1.0"),
+        (["--parallel", "fsdp"], "--parallel fsdp needs several processes, started by torchrun; got one"),
+        (
+            ["--parallel", "fsdp", "--folder", __file__],
+            f"got {__file__}, which is not a folder",
+        ),
         (["--profile", "huge"], f"{EXPERIMENT} has no profile 'huge'; available: laptop, "),
         (["--profile=huge"], f"{EXPERIMENT} has no profile 'huge'; available: laptop, "),
         (["--data", "no/such/folder", "--device", "cpu"], "no/such/folder"),
@@ -67,7 +80,8 @@ def test_crash_before_the_first_step_leaves_no_folder(tmp_path: Path, monkeypatc
         raise RuntimeError("negative dimension")
 
     monkeypatch.setattr(MODULE.Experiment, "__call__", crash)
-    with pytest.raises(RuntimeError, match="negative dimension"):
+    message = "the computation failed with these settings or data: RuntimeError: negative dimension; PARNASSUS_DEBUG=1"
+    with pytest.raises(ComputationError, match=message):
         dispatch(["run", EXPERIMENT, "--folder", str(tmp_path), "--device", "cpu", "--quiet"])
     assert list(tmp_path.iterdir()) == []
 
@@ -120,13 +134,24 @@ def test_flags_override_profile_defaults() -> None:
 
 
 def test_experiment_is_restored_from_a_run_folder(runs: Path) -> None:
-    about = RunFolder(runs / "seed-0").read_json("run.json")
-    assert experiment_from(MODULE, about) == with_profile(ENTRY, "smoke")
+    assert rebuild_experiment(RunFolder(runs / "seed-0")) == with_profile(ENTRY, "smoke")
 
 
-def test_settings_of_another_version_raise_run_error() -> None:
-    with pytest.raises(RunError, match="made by parnassus unknown, whose old had the settings gone, lost"):
-        experiment_from(MODULE, {"experiment": "old", "settings": {"lost": 1, "gone": 2}})
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"settings": {"lost": 1, "gone": 2}}, f"by parnassus unknown, whose {EXPERIMENT} had the settings gone, lost"),
+        ({"settings": {"epochs": "many"}}, r"damaged: epochs must be a valid Positive\[int\]; got 'many'"),
+        ({"settings": {"epochs": 0}}, r"damaged: epochs must be a valid Positive\[int\]; got 0"),
+        ({"settings": {"epochs": True}}, r"damaged: epochs must be a valid Positive\[int\]; got True"),
+        ({"experiment": None}, "damaged: it must name the experiment; got None"),
+        ({"experiment": "old"}, f"version {__version__} has no experiment of that name"),
+    ],
+)
+def test_invalid_settings_of_a_run_raise_run_error(tmp_path: Path, about: dict[str, object], message: str) -> None:
+    folder = RunFolder.create(tmp_path, "old", {"experiment": EXPERIMENT, **about})
+    with pytest.raises(RunError, match=message):
+        rebuild_experiment(folder)
 
 
 def test_existing_name_raises_run_error(runs: Path) -> None:
@@ -189,6 +214,52 @@ def test_resumed_run_has_identical_results(runs: Path, tmp_path: Path, monkeypat
         json.loads((path / "result.json").read_text())["result"] for path in (tmp_path / "again", runs / "seed-0")
     )
     assert resumed == uninterrupted
+
+
+def interrupt(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a command that is interrupted at its end, as by Ctrl-C."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "finish", lambda run, result: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert dispatch(command) == 130
+
+
+@pytest.mark.parametrize("root", ["cr", "my runs/cr"])
+def test_the_printed_command_resumes_an_interrupted_run(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = ["--profile", "smoke", "--epochs", "1", "--device", "cpu", "--quiet"]
+    interrupt(["run", EXPERIMENT, *flags, "--folder", root, "--name", "ck"], monkeypatch)
+    printed = capsys.readouterr().err.split("Resume with: ")[1].strip()
+    assert dispatch(shlex.split(printed)[1:]) == 0
+    assert RunFolder(tmp_path / root / "ck").status == "finished"
+
+
+def test_deleted_weights_are_written_again(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each message names a command that works: no dead end between `resume it` and `is finished already`."""
+    shutil.copytree(runs / "seed-0", tmp_path / "copy")
+    weights = tmp_path / "copy" / "weights.safetensors"
+    evaluation = ["evaluate", "copy", "--json", "--folder", str(tmp_path)]
+    assert dispatch(evaluation) == 0
+    before = capsys.readouterr().out, load_weights(weights), RunFolder(tmp_path / "copy").results
+    for damage in (weights.unlink, lambda: weights.write_bytes(weights.read_bytes()[:-1])):
+        damage()
+        with pytest.raises(RunError, match="parnassus resume copy") as caught:
+            dispatch(evaluation)
+        if "delete it" in str(caught.value):
+            weights.unlink()
+        printed = str(caught.value)[str(caught.value).index("parnassus resume") :]
+        assert dispatch(shlex.split(printed)[1:]) == 0
+        capsys.readouterr()
+        assert dispatch(evaluation) == 0
+        assert capsys.readouterr().out == before[0]
+        restored = load_weights(weights)
+        assert all(restored[name].equal(before[1][name]) for name in before[1])
+        assert RunFolder(tmp_path / "copy").results == before[2]
+    with pytest.raises(RunError, match="is already finished"):
+        dispatch(["resume", "copy", "--folder", str(tmp_path)])
 
 
 def test_value_errors_of_an_experiment_are_one_sentence(

@@ -1,6 +1,7 @@
 """`runs` lists, compares, opens and keeps runs."""
 
 import json
+import shutil
 import webbrowser
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def test_unknown_metric_raises_with_available_metrics(runs: Path) -> None:
 
 
 def test_ambiguous_prefix_raises_with_matching_runs(runs: Path) -> None:
-    with pytest.raises(RunError, match=r"'seed' matches several runs in .*; the latest are: seed-0, seed-1"):
+    with pytest.raises(RunError, match=r"'seed' matches several runs in .*; the latest are: seed-1 \(20.*\), seed-0"):
         dispatch(["runs", "compare", "seed", "seed-1", "--folder", str(runs)])
 
 
@@ -94,8 +95,41 @@ def test_keep_of_an_unfinished_run_raises_run_error(tmp_path: Path, monkeypatch:
     assert not (tmp_path / "results").exists()
 
 
-def test_damaged_run_raises_with_its_name(tmp_path: Path) -> None:
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "run.json").write_text("{")
-    with pytest.raises(RunError, match=r"broken.run\.json is damaged"):
-        dispatch(["runs", "--folder", str(tmp_path)])
+DAMAGED = {
+    "cut": ("run.json", "{", "is damaged: Expecting property name"),
+    "empty": ("run.json", "{}", "is damaged: it must name the experiment; got None"),
+    "text": ("result.json", '{"result": {"loss": "small"}}', "is damaged: its results must be numbers; got {'loss': "),
+    "nested": ("result.json", "[" * 100_000, "is damaged: maximum recursion depth exceeded"),
+    "edited": ("run.json", '{"experiment": "vae", "crc32": 1}', "its content does not match its checksum"),
+}
+"""A file of a run, its content, and the reason that `runs` prints."""
+
+
+def test_damaged_runs_are_listed_with_the_reason_between_the_others(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("seed-0", "seed-1"):
+        shutil.copytree(runs / name, tmp_path / name)
+    for name, (file, content, _) in DAMAGED.items():
+        shutil.copytree(runs / "seed-0", tmp_path / name)
+        (tmp_path / name / file).write_text(content)
+    (tmp_path / "loop").mkdir()
+    (tmp_path / "loop" / "run.json").symlink_to(tmp_path / "loop" / "run.json")
+    (tmp_path / "folder" / "run.json").mkdir(parents=True)
+    (tmp_path / "headless").mkdir()
+    shutil.copy(runs / "seed-0" / "weights.safetensors", tmp_path / "headless")
+    text = runs_output(capsys, "--folder", str(tmp_path))
+    listed = {line.split()[0]: line.split()[1] for line in text.splitlines() if line[:1].strip()}
+    damaged = [*DAMAGED, "loop", "folder", "headless"]
+    assert listed == {"run": "status", "seed-0": "finished", "seed-1": "finished", **dict.fromkeys(damaged, "damaged")}
+    reasons = " ".join(text.split())
+    for reason in (*(each for _, _, each in DAMAGED.values()), "is a link to no file", "Is a directory"):
+        assert " ".join(reason.split()) in reasons
+
+
+def test_compare_of_results_that_are_not_numbers_raises_run_error(runs: Path, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        shutil.copytree(runs / "seed-0", tmp_path / name)
+    (tmp_path / "other" / "result.json").write_text('{"result": {"test_loss": "small"}}')
+    with pytest.raises(RunError, match=r"other.result\.json is damaged: its results must be numbers"):
+        dispatch(["runs", "compare", "one", "other", "--folder", str(tmp_path)])

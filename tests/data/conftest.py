@@ -40,6 +40,7 @@ class Server:
 
     url: str
     files: dict[str, bytes] = field(default_factory=dict)
+    lengths: bool = True  # whether it states the length of a file
     ranges: bool = True  # whether it supports Range
     break_after: int | None = None  # bytes after which the next response ends
     requests: list[tuple[str, str | None]] = field(default_factory=list)  # path and Range of each request
@@ -60,7 +61,8 @@ def server() -> Iterator[Server]:
             if match and start >= len(content):
                 return self.send_error(416)
             self.send_response(206 if match else 200)
-            self.send_header("Content-Length", str(len(content) - start))
+            if state.lengths:
+                self.send_header("Content-Length", str(len(content) - start))
             if match:
                 self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
             self.end_headers()

@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 
 from parnassus import setting_types
@@ -131,3 +132,11 @@ def test_settings_suggest_the_data_sets_that_can_be_opened() -> None:
     for part in (setting_types.ImageData, setting_types.GreyImageData, setting_types.TableData):
         assert suggested_names(part) < set(DATASETS) - set(TOYS)
     assert suggested_names(setting_types.PlaneData) < set(TOYS)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_data_without_test_examples_raise_data_error(count: int, tmp_path: Path) -> None:
+    """A fifth of the examples is held out, which is none of one or two."""
+    np.save(tmp_path / "few.npy", np.zeros((count, 8, 8), dtype=np.uint8))
+    with pytest.raises(DataError, match=f"must have examples for training and for testing; it has {count} and 0: add"):
+        open_data(tmp_path / "few.npy")

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from parnassus.runs.errors import RunError, RunInterrupted
-from parnassus.runs.folder import RunFolder, find_run, run_folders
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import run_folders
 from parnassus.runs.progress import Progress
 from parnassus.train import Options, Run
 from parnassus.train.execute import Recipe, execute
@@ -72,17 +73,6 @@ def test_lock_is_exclusive_until_its_owner_exits(tmp_path: Path) -> None:
             pass
     with folder.lock():
         pass
-
-
-def test_runs_are_found_by_prefix_path_and_last(tmp_path: Path) -> None:
-    first = RunFolder.create(tmp_path, "alpha", {}, stamp=False)
-    second = RunFolder.create(tmp_path, "beta", {}, stamp=False)
-    os.utime(second.path / "run.json", ns=(2**62, 2**62))
-    assert find_run(tmp_path, "al").path == first.path
-    assert find_run(tmp_path, "last").path == second.path
-    assert find_run(tmp_path, str(first.path)).path == first.path
-    with pytest.raises(RunError, match="'gamma' is not a run"):
-        find_run(tmp_path, "gamma")
 
 
 def test_process_is_set_while_running_and_owner_afterwards(tmp_path: Path) -> None:

@@ -113,6 +113,8 @@ class Command(Declaration):
     verb: str
     module: str
     help: str
+    example: str = ""  # use on a run, {run}, if the verb takes runs of some experiments
+    method: str = ""  # the method that these experiments have
 
 
 def entry_as_plain(entry: Entry) -> dict[str, Any]:

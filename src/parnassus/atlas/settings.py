@@ -25,6 +25,8 @@ class Limits:
 
     def violation(self, value: float) -> str | None:
         """The rule that `value` violates, as the end of a sentence; None if it is valid."""
+        if isinstance(value, int) and abs(value) >= 2**63:
+            return f"must have at most 64 bits; got {value}"
         if self.low <= value <= self.high and not (self.is_open and isfinite(value) and value in (self.low, self.high)):
             return None
         if isfinite(self.high):
@@ -74,6 +76,31 @@ class Setting:
             if isinstance(each, int | float) and (broken := self.type.limits.violation(each)):
                 return broken
         return None
+
+    def accepts(self, value: object) -> bool:
+        """Whether `value` has the type of the setting, within its limits and choices; "other" types accept all."""
+        kind = self.type
+        if kind.is_sequence and isinstance(value, tuple):
+            return all(_has_kind(each, kind) for each in value) and self.violation(value) is None
+        if value is None:
+            return kind.is_optional or kind.kind == "other"
+        return not kind.is_sequence and _has_kind(value, kind) and self.violation(value) is None
+
+
+def _has_kind(value: object, kind: SettingType) -> bool:
+    match kind.kind:
+        case "int":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "float":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "bool":
+            return isinstance(value, bool)
+        case "choice":
+            return value in kind.choices
+        case "name" | "text":
+            return isinstance(value, str)
+        case "other":
+            return True
 
 
 class SettingError(UserError):

@@ -2,7 +2,7 @@
 
 from parnassus.cli.tables import TableOptions, check_output, print_rows
 from parnassus.cli.trained_run_command import parse_run_command, print_usage
-from parnassus.errors import convert_value_errors
+from parnassus.errors import convert_computation_errors
 from parnassus.train.trained import TrainedRun
 
 
@@ -13,7 +13,7 @@ def evaluate(arguments: list[str]) -> int:
         return code
     command = parse_run_command("evaluate", arguments, TableOptions(), follows="RUN")
     check_output(command.options)
-    with convert_value_errors():
+    with convert_computation_errors():
         rows = command.how([TrainedRun.open(folder) for folder in command.folders])
     print_rows(rows, command.options)
     return 0

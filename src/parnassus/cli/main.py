@@ -4,7 +4,9 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
-from errno import ENOSPC
+
+from parnassus.cli.error_messages import user_error_message
+from parnassus.notices import pass_notices
 
 DESCRIPTION = """Deep learning from one neuron to AlphaZero.
 
@@ -21,7 +23,8 @@ def main() -> None:
     arguments = sys.argv[1:]
     limit_thread_spinning()
     try:
-        code = dispatch(arguments)
+        with pass_notices(print_notice):
+            code = dispatch(arguments)
         sys.stdout.flush()  # inside the try block, which handles a closed pipe
     except BrokenPipeError:  # the reader closed the pipe: parnassus list | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -29,12 +32,18 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except Exception as error:
-        message = user_error_message(error)
+        message = user_error_message(error, arguments)
         if message is None or "PARNASSUS_DEBUG" in os.environ:
             raise
         print(f"parnassus: {message}", file=sys.stderr)
         code = 2
     sys.exit(code)
+
+
+def print_notice(line: str) -> None:
+    """Print a message on the user's data; under torchrun, in the first process only."""
+    if os.environ.get("RANK", "0") == "0":
+        print(line, file=sys.stderr)
 
 
 def limit_thread_spinning() -> None:
@@ -102,24 +111,3 @@ def find_verb_parser(verb: str, rest: list[str]) -> Callable[[list[str]], int] |
         return None
     found: Callable[[list[str]], int] = getattr(importlib.import_module(module), verb)
     return found
-
-
-def user_error_message(error: Exception) -> str | None:
-    """The message for an error that the user can correct; None for an internal error."""
-    from parnassus.errors import UserError
-
-    if isinstance(error, UserError):
-        return str(error)
-    if isinstance(error, OSError):
-        if error.errno == ENOSPC:
-            return f"the disk is full: {error.filename or error}; free some space, then resume the run"
-        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-    if isinstance(error, MemoryError) or is_out_of_memory(error):
-        return f"out of memory: {str(error).splitlines()[0]}; try a smaller batch or another --device"
-    return None
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether a device is out of memory; does not import torch, without which the error cannot occur."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(error, torch.OutOfMemoryError)

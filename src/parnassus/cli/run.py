@@ -16,17 +16,18 @@ from parnassus.atlas.index import Atlas, load_atlas
 from parnassus.atlas.reading import settings_of
 from parnassus.atlas.settings import check_limits
 from parnassus.cli.flags import flags_of, from_flags, print_usage_line
-from parnassus.errors import convert_value_errors
+from parnassus.errors import convert_computation_errors, convert_value_errors
 from parnassus.report.formatting import display_name, format_number
 from parnassus.report.formulas import Formula
 from parnassus.runs.errors import RunError, RunInterrupted
-from parnassus.runs.folder import RUNS, RunFolder, find_run
+from parnassus.runs.folder import RUNS, RunFolder
+from parnassus.runs.lookup import LATEST, check_root, command_for, find_run
 from parnassus.runs.metrics import read_metrics
 from parnassus.train.devices import choose_device
 from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
 from parnassus.train.options import Options
-from parnassus.train.parallel import world_from_environment
-from parnassus.train.trained import experiment_from, find_entry
+from parnassus.train.parallel import is_under_torchrun, world_from_environment
+from parnassus.train.trained import find_entry, rebuild_experiment
 
 Profile = Literal["smoke", "laptop", "gpu"]
 
@@ -64,22 +65,20 @@ def run(arguments: list[str]) -> int:
 def resume_run(name: str, root: Path, *, device: str | None = None) -> int:
     """Resume the run in a folder."""
     folder = find_run(root, name)
-    about = folder.read_json("run.json")
-    entry = find_entry(about)
-    experiment = experiment_from(importlib.import_module(entry.module), about)
-    recipe = find_recipe(load_atlas(), entry, experiment, str(about.get("profile", "laptop")))
-    options = options_from(about)
+    entry, experiment, options = find_entry(folder), rebuild_experiment(folder), options_from(folder)
+    profile = folder.read_json("run.json").get("profile", "laptop")
+    recipe = find_recipe(load_atlas(), entry, experiment, str(profile))
     return execute_and_print(recipe, replace(options, device=device) if device else options, folder)
 
 
 def execute_and_print(recipe: Recipe, options: Options, folder: RunFolder) -> int:
     """Execute the experiment, then print its results."""
     try:
-        with convert_value_errors():
+        with convert_computation_errors():
             numbers = execute(recipe, options, folder)
     except RunInterrupted:
         print(
-            f"\nstopped; the state is saved. Resume with: parnassus resume {folder.path.name}",
+            f"\nstopped; the state is saved. Resume with: {command_for(folder, 'resume')}",
             file=sys.stderr,
         )
         return 130
@@ -92,8 +91,15 @@ def check_options(options: Options, launch: Launch) -> None:
     """Reject invalid options before the folder is created."""
     choose_device(options.device)
     check_limits(settings_of(Options), options)
-    if launch.name is not None and (launch.name != Path(launch.name).name or launch.name.startswith(".")):
-        raise RunError(f"--name must be a plain folder name; got {launch.name!r}: choose the location with --folder")
+    check_root(launch.folder)
+    name = launch.name
+    if name is not None and (not name or name != Path(name).name or name.startswith((".", "-")) or name == LATEST):
+        raise RunError(
+            f"--name must be a plain folder name; got {name!r}: choose one that does not begin with . or - and is not "
+            f"{LATEST!r}, and the location with --folder"
+        )
+    if options.parallel == "fsdp" and not is_under_torchrun():
+        raise RunError("--parallel fsdp needs several processes, started by torchrun; got one: omit it on one device")
 
 
 def has_no_progress(folder: RunFolder) -> bool:
@@ -162,13 +168,22 @@ def find_recipe(atlas: Atlas, entry: Entry, experiment: Experiment, profile: str
     formulas = [Formula(row.title, f"{row.id} · {row.source}", row.formula) for row in covered if row.formula]
     return Recipe(
         name=entry.name,
-        title=entry.title,
+        title=title_for(entry, experiment),
         experiment=experiment,
         expected=entry.expected,
         formulas=tuple(formulas[:4]),
         profile=profile,
         bands_apply=entry.bands_apply(profile, asdict(experiment)),
     )
+
+
+def title_for(entry: Entry, experiment: Experiment) -> str:
+    """The title of the experiment, or, for other data than those it speaks of, its method and the data."""
+    data, default = getattr(experiment, "data", None), entry.defaults.get("data")
+    if not isinstance(data, str) or data == default:
+        return entry.title
+    method = entry.name.partition("_on_")[0].removesuffix(f"_{default}").replace("_", " ")
+    return f"{method} on {Path(data).name}"
 
 
 def _flag_value(flag: str, arguments: list[str]) -> str | None:

@@ -13,7 +13,8 @@ from rich.text import Text
 from parnassus.cli.plain_table import plain_table
 from parnassus.report.formatting import display_name, format_number
 from parnassus.runs.errors import RunError
-from parnassus.runs.folder import RunFolder, find_run, run_folders
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import find_run, run_folders
 from parnassus.runs.metrics import read_metrics
 
 if TYPE_CHECKING:
@@ -43,13 +44,22 @@ def list_runs(root: Path) -> int:
     width = max(len(folder.path.name) for folder in folders)
     console.print(f"{'run':<{width}}  {'status':<11}  profile  seconds", style="dim", soft_wrap=True)
     for folder in folders:
-        about, result = folder.read_json("run.json"), folder.read_json("result.json")
-        facts = f"{folder.status:<11}  {about.get('profile')!s:<7}  {result.get('seconds', '')!s:>7}"
+        try:
+            facts, shown = describe_run(folder)
+        except (RunError, OSError) as error:
+            facts, shown = "damaged", str(error)
         console.print(f"{folder.path.name:<{width}}  {facts}".rstrip(), markup=False, soft_wrap=True)
-        shown = " · ".join(f"{display_name(name)} {format_number(value)}" for name, value in _numbers(result).items())
         if shown:
             console.print(Padding(Text(shown, style="dim"), (0, 0, 0, 2)))
     return 0
+
+
+def describe_run(folder: RunFolder) -> tuple[str, str]:
+    """Status, profile and seconds of a run in columns, and its results; raises an error for a damaged run."""
+    _ = folder.experiment, folder.read_json("model.json")  # raise
+    profile, seconds = folder.read_json("run.json").get("profile"), folder.read_json("result.json").get("seconds", "")
+    facts = f"{folder.status:<11}  {profile!s:<7}  {seconds!s:>7}"
+    return facts, " · ".join(f"{display_name(name)} {format_number(value)}" for name, value in folder.results.items())
 
 
 def compare(folders: list[RunFolder], metric: str, root: Path) -> int:
@@ -57,12 +67,11 @@ def compare(folders: list[RunFolder], metric: str, root: Path) -> int:
     if len(folders) < 2:
         raise RunError(f"compare needs at least two runs; got {len(folders)}: parnassus runs compare RUN OTHER …")
     table = plain_table("", *(folder.path.name for folder in folders))
-    settings = [_flat(folder.read_json("run.json")) for folder in folders]
+    settings, results = [_flat(folder) for folder in folders], [folder.results for folder in folders]
     for key in dict.fromkeys(key for each in settings for key in each):
         values = [str(each.get(key, "—")) for each in settings]
         if len(set(values)) > 1:
             table.add_row(display_name(key), *(f"[yellow]{escape(value)}[/]" for value in values))
-    results = [_numbers(folder.read_json("result.json")) for folder in folders]
     table.add_section()
     for key in dict.fromkeys(key for each in results for key in each):
         table.add_row(
@@ -84,7 +93,7 @@ def open_report(folder: RunFolder) -> int:
 def keep(folder: RunFolder, note: str = "", results: Path = Path("results")) -> int:
     """Write the results of a finished run, with command, seed, machine and versions, to results/RUN.json."""
     about, result = folder.read_json("run.json"), folder.read_json("result.json")
-    if not result:
+    if not folder.results:
         raise RunError(f"{folder.path.name} has no result to keep: it is {folder.status}")
     results.mkdir(exist_ok=True)
     path = results / f"{folder.path.name}.json"
@@ -109,14 +118,10 @@ def _plot(folders: list[RunFolder], metric: str, root: Path) -> int:
     return 0
 
 
-def _flat(about: dict[str, object]) -> dict[str, object]:
+def _flat(folder: RunFolder) -> dict[str, object]:
     """Experiment, profile, settings and options in one flat dictionary."""
-    flat: dict[str, object] = {"experiment": about.get("experiment"), "profile": about.get("profile")}
+    about = folder.read_json("run.json")
+    flat: dict[str, object] = {"experiment": folder.experiment, "profile": about.get("profile")}
     for part in (about.get("settings"), about.get("options")):
         flat |= part if isinstance(part, dict) else {}
     return flat
-
-
-def _numbers(result: dict[str, object]) -> dict[str, float]:
-    numbers = result.get("result")
-    return numbers if isinstance(numbers, dict) else {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parnassus.cli.trained_run_command import parse_run_command, print_usage
-from parnassus.errors import convert_value_errors
+from parnassus.errors import convert_computation_errors
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RUNS
 from parnassus.setting_types import DeviceName, NonNegative
@@ -60,7 +60,7 @@ def sample(arguments: list[str]) -> int:
     if options.export is not None:
         print(f"exported: {export(trained, options.export)}")
         return 0
-    with convert_value_errors():
+    with convert_computation_errors():
         path = draw_samples(trained, command.how, options)
     if not isinstance(command.how, TextSample):
         print(f"samples: {path}.npy\nfigure: {path}.png")

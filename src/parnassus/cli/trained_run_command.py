@@ -16,7 +16,8 @@ from parnassus.atlas.reading import settings_of
 from parnassus.atlas.settings import check_limits
 from parnassus.cli.flags import flags_of, from_flags, is_help_requested, print_usage_line
 from parnassus.runs.errors import RunError
-from parnassus.runs.folder import RunFolder, find_run
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import find_run
 from parnassus.train.trained import find_entry
 
 
@@ -140,7 +141,7 @@ def command_type(verb: str, flags: object, options: RunOptions, follows: str) ->
 
 def find_declared(folder: RunFolder, verb: str) -> tuple[Entry, type]:
     """The experiment of a run, which must support the verb, and its Sample, Predict or Evaluate."""
-    entry = find_entry(folder.read_json("run.json"))
+    entry = find_entry(folder)
     if verb not in entry.verbs:
         supported = " and ".join(f"`{each}`" for each in entry.verbs) or "neither `sample`, `predict` nor `evaluate`"
         raise RunError(

@@ -1,7 +1,8 @@
 """Files of a run, read and written without torch: its folder, its metrics and its progress."""
 
 from parnassus.runs.errors import NotFiniteError, RunError, RunInterrupted
-from parnassus.runs.folder import RunFolder, Status, find_run, run_folders
+from parnassus.runs.folder import RunFolder, Status
+from parnassus.runs.lookup import command_for, find_run, run_folders
 from parnassus.runs.metrics import MetricHistory, read_metrics
 from parnassus.runs.progress import Progress
 
@@ -13,6 +14,7 @@ __all__ = [
     "RunFolder",
     "RunInterrupted",
     "Status",
+    "command_for",
     "find_run",
     "read_metrics",
     "run_folders",

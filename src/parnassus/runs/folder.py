@@ -18,20 +18,23 @@ report.html              results, figures, metrics and settings on one page
 import json
 import os
 import shutil
+import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from parnassus.runs.checked_json import format_json, parse_json
 from parnassus.runs.durable import open_file, replace_durably, sync_folder, temporary_file
 from parnassus.runs.errors import RunError
 from parnassus.runs.progress import Progress
 
 RUNS = Path(os.environ.get("PARNASSUS_RUNS", "runs"))
 """Default folder of runs: $PARNASSUS_RUNS, or the folder `runs` of the current directory."""
+WITH_CHECKSUM = ("run.json", "model.json", "table.json", "result.json")
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
@@ -54,9 +57,12 @@ class RunFolder:
             try:
                 new.rename(root / candidate)  # fails if the target already contains a run
             except OSError:
-                if stamp:
+                is_taken = os.path.lexists(root / candidate)
+                if stamp and is_taken:
                     continue
                 shutil.rmtree(new)
+                if not is_taken:  # such as a name that is too long
+                    raise
                 raise RunError(f"{root / candidate} already exists: choose another --name, or resume it") from None
             sync_folder(root)
             return cls(root / candidate)
@@ -67,6 +73,23 @@ class RunFolder:
         if not (path / "run.json").is_file():
             raise RunError(f"{path} is not a run: run.json is missing")
         return cls(path)
+
+    @property
+    def experiment(self) -> str:
+        """The name of the experiment; raises a RunError if run.json is damaged."""
+        name = self.read_json("run.json").get("experiment")
+        if not isinstance(name, str):
+            raise RunError(f"{self.path / 'run.json'} is damaged: it must name the experiment; got {name!r}")
+        return name
+
+    @property
+    def results(self) -> dict[str, float]:
+        """The results of a finished run, {} for others; raises a RunError if result.json is damaged."""
+        content = self.read_json("result.json")
+        found = content.get("result", {} if not content else None)
+        if not isinstance(found, dict) or not all(map(_is_number, found.values())):
+            raise RunError(f"{self.path / 'result.json'} is damaged: its results must be numbers; got {found!r:.100}")
+        return {str(name): value for name, value in found.items()}
 
     @property
     def status(self) -> Status:
@@ -147,55 +170,33 @@ class RunFolder:
             file.write(text)
         replace_durably(new, self.path / name)
 
-    def write_json(self, name: str, value: object) -> None:
-        self.write_text(name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    def write_json(self, name: str, value: Mapping[str, object]) -> None:
+        """Write a JSON object; if results depend on the file, with the checksum of its content as its last member."""
+        self.write_text(name, format_json(value, has_checksum=name in WITH_CHECKSUM))
 
     def read_json(self, name: str) -> dict[str, object]:
-        """The content of a JSON file; {} if it does not exist."""
+        """The content of a JSON file, without its checksum, which must match if there is one; {} without a file."""
         path = self.file(name)
         if not path.exists():
             return {}
-        try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:  # invalid JSON or UTF-8, too many digits or nested brackets
-            raise RunError(f"{path} is damaged: {error}") from None
-        if not isinstance(value, dict):
-            raise RunError(f"{path} is damaged: expected a JSON object, got {type(value).__name__}")
-        return value
+        return parse_json(path.read_bytes(), path)
 
     def file(self, name: str) -> Path:
-        """The path of a file of this folder, which need not exist; links that point outside the folder are rejected."""
+        """The path of a file of this folder, which need not exist; links that point elsewhere are rejected."""
         path = self.path / name
-        if path.is_symlink() and path.resolve().parent != self.path.resolve():
-            raise RunError(f"{path} points outside the run's folder")
+        target = Path(os.path.realpath(path))  # ends at a loop of links, unlike Path.resolve, which raises
+        if not target.is_relative_to(os.path.realpath(self.path)):
+            raise RunError(f"{path} points outside the run's folder: replace the link by the file")
+        if path.is_symlink() and not target.is_file():
+            raise RunError(f"{path} is a link to no file: replace it by the file")
         return path
 
 
-def run_folders(root: Path) -> list[RunFolder]:
-    """The runs in `root`, oldest first."""
-    found = []
-    for about in root.glob("*/run.json"):
-        with suppress(FileNotFoundError):  # deleted by another process in the meantime
-            if not about.parent.name.startswith("."):
-                found.append((about.stat().st_mtime_ns, about.parent))
-    return [RunFolder(path) for _, path in sorted(found)]
-
-
-def find_run(root: Path, name: str) -> RunFolder:
-    """The run called `name`: a path, a folder in `root`, an unambiguous prefix, or "last"."""
-    if (Path(name) / "run.json").is_file():
-        return RunFolder(Path(name))
-    folders = run_folders(root)
-    if name == "last" and folders:
-        return folders[-1]
-    found = [folder for folder in folders if folder.path.name == name] or [
-        folder for folder in folders if folder.path.name.startswith(name)
-    ]
-    if len(found) == 1:
-        return found[0]
-    known = ", ".join(folder.path.name for folder in (found or folders)[-5:]) or "none"
-    problem = "matches several runs" if found else "is not a run"
-    raise RunError(f"{name!r} {problem} in {root}; the latest are: {known}")
+def _is_number(value: object) -> bool:
+    """Whether a value is a float, also one that is not finite, or an integer that a float can represent."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return abs(value) <= sys.float_info.max
+    return isinstance(value, float)
 
 
 def _names(name: str, *, stamp: bool) -> Iterator[str]:

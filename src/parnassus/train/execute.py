@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import Field, asdict, dataclass, fields
+from dataclasses import Field, asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -18,14 +18,18 @@ import torch
 
 from parnassus import __version__
 from parnassus.atlas.bands import Band, judge
+from parnassus.atlas.reading import settings_of
+from parnassus.notices import pass_notices
 from parnassus.report.formulas import Formula
 from parnassus.report.page import Page, render
 from parnassus.runs.environment import describe_environment
 from parnassus.runs.errors import RunError, RunInterrupted
 from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import command_for
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import parallel
 from parnassus.train.devices import choose_device
+from parnassus.train.next_commands import next_commands
 from parnassus.train.options import Options
 from parnassus.train.peers import explain_lost_processes
 from parnassus.train.run import Run
@@ -82,11 +86,11 @@ def start(recipe: Recipe, options: Options, runs: Path, *, name: str | None = No
 
 def execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:
     """Run the experiment in its folder, from its last checkpoint if there is one; returns its results."""
-    if folder.status == "finished":
+    if folder.status == "finished" and not lacks_weights(folder):
         return _complete_finished(recipe, folder)
     if parallel.world_from_environment().rank:
         return _execute(recipe, options, folder)
-    with folder.lock(), _log_outcome(folder):
+    with folder.lock(), _log_outcome(folder), _keep_notices(folder):
         numbers = _execute(recipe, options, folder)
         write_report(recipe, folder)
     return numbers
@@ -110,19 +114,38 @@ def _log_outcome(folder: RunFolder) -> Iterator[None]:
     folder.log("finished")
 
 
+@contextmanager
+def _keep_notices(folder: RunFolder) -> Iterator[None]:
+    """Store the messages on the data in data.json, for the report, and in log.txt."""
+    notices: list[str] = []
+
+    def keep(line: str) -> None:
+        notices.append(line)
+        folder.log(line)
+        folder.write_json("data.json", {"notices": notices})
+
+    with pass_notices(keep):
+        yield
+
+
 def _complete_finished(recipe: Recipe, folder: RunFolder) -> dict[str, float]:
     """The results of a finished run; its report is written if the run was killed before that."""
     if (folder.path / "report.html").exists():
         raise RunError(f"{folder.path} is already finished: {folder.path / 'report.html'}")
     write_report(recipe, folder)
-    return cast("dict[str, float]", folder.read_json("result.json")["result"])
+    return folder.results
+
+
+def lacks_weights(folder: RunFolder) -> bool:
+    """Whether a model was built whose weights are missing; executing the run again writes them."""
+    return (folder.path / "model.json").exists() and not (folder.path / "weights.safetensors").exists()
 
 
 def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:
     threads = torch.get_num_threads()
     run = Run(folder, options)
     try:
-        with explain_lost_processes(folder.path):
+        with explain_lost_processes(folder):
             with _stop_at_signals(run):
                 numbers = recipe.experiment(run)
             missing = set(recipe.expected) - set(numbers)
@@ -140,8 +163,7 @@ def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, f
 def write_report(recipe: Recipe, folder: RunFolder) -> Path:
     """Write report.html from the files of the folder, replacing an existing one."""
     about, result = folder.read_json("run.json"), folder.read_json("result.json")
-    numbers = result.get("result", {})
-    verdict = judge(recipe.expected, numbers if isinstance(numbers, dict) else {}, applies=recipe.bands_apply)
+    verdict = judge(recipe.expected, folder.results, applies=recipe.bands_apply)
     page = Page(
         title=recipe.title,
         name=folder.path.name,
@@ -151,21 +173,35 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         content=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
         metrics=read_metrics(folder.path / "metrics.csv"),
         settings=recipe.settings,
-        facts=describe_environment(about, result.get("seconds")),
+        facts=describe_environment(about, result.get("seconds")) | describe_data(folder),
         commands={
-            "Repeat this run": str(about["command"]),
-            "Compare it with another run": f"parnassus runs compare {folder.path.name} OTHER",
+            "Repeat this run": str(about.get("command", "")),
+            **next_commands(recipe.name, recipe.experiment, folder),
+            "Compare it with another run": command_for(folder, "runs compare", "OTHER"),
         },
     )
     folder.write_text("report.html", render(page, folder.file("figures")))
     return folder.path / "report.html"
 
 
-def options_from(about: Mapping[str, object]) -> Options:
-    """The options with which a run was started."""
-    known = {field.name for field in fields(Options)}
-    saved = about.get("options")
-    return Options(**{key: value for key, value in (saved if isinstance(saved, dict) else {}).items() if key in known})
+def describe_data(folder: RunFolder) -> dict[str, str]:
+    """How the data of a run were read, if they are the user's own."""
+    notices = folder.read_json("data.json").get("notices")
+    return {"data": "; ".join(map(str, notices))} if isinstance(notices, list) and notices else {}
+
+
+def options_from(folder: RunFolder) -> Options:
+    """The options with which a run was started; unknown ones, of other versions, are ignored."""
+    saved = folder.read_json("run.json").get("options")
+    options = saved if isinstance(saved, dict) else {}
+    known = [each for each in settings_of(Options) if each.name in options]
+    for each in known:
+        if not each.accepts(options[each.name]):
+            raise RunError(
+                f"{folder.path / 'run.json'} is damaged: {each.name} must be a valid {each.annotation}; "
+                f"got {options[each.name]!r:.60}"
+            )
+    return Options(**{each.name: options[each.name] for each in known})
 
 
 def command_line() -> str:

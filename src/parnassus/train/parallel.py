@@ -43,6 +43,11 @@ def world_from_environment() -> World:
     return World(rank, size, local_rank)
 
 
+def is_under_torchrun() -> bool:
+    """Whether torchrun started this process."""
+    return "RANK" in os.environ
+
+
 _VARIABLES = (("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0))
 
 

@@ -10,13 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING
 
 import torch.distributed as dist
 
 from parnassus.runs.errors import RunError
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import command_for
 
 if TYPE_CHECKING:
     from torch.distributed.distributed_c10d import PrefixStore
@@ -31,7 +32,7 @@ def publish_process() -> None:
 
 
 @contextmanager
-def explain_lost_processes(folder: Path) -> Iterator[None]:
+def explain_lost_processes(folder: RunFolder) -> Iterator[None]:
     """Raise a RunError instead of a RuntimeError if another process failed first or was lost.
 
     An error that began on this process is raised unchanged, up to `PATIENCE` seconds later.
@@ -46,7 +47,7 @@ def explain_lost_processes(folder: Path) -> Iterator[None]:
         if reason is None:
             signal.signal(signal.SIGTERM, before)
             raise
-        raise RunError(f"{reason}; continue from the last checkpoint: parnassus resume {folder}") from None
+        raise RunError(f"{reason}; continue from the last checkpoint: {command_for(folder, 'resume')}") from None
     except Exception as error:
         if dist.is_initialized():
             with suppress(dist.DistError):  # torchrun has ended

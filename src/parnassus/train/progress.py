@@ -3,7 +3,8 @@
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from html import escape
+from typing import Any, Protocol, TypeAlias
 
 from rich.console import Console
 from rich.text import Text
@@ -81,6 +82,27 @@ class ConsoleProgress:
         self._console.print(line, end="\n" if last else "\r", no_wrap=True, highlight=False)
 
 
+class NotebookProgress:
+    """In a Jupyter notebook, one line below the cell that is updated."""
+
+    period = 0.5
+
+    def __init__(self) -> None:
+        self._line: Any = None
+
+    def show(self, progress: Progress, *, last: bool) -> None:
+        from IPython.display import HTML, display
+
+        bar = f'<progress value="{progress.done}" max="{max(1, progress.total)}"></progress>'
+        line = HTML(f"{bar} {escape(f'{progress}  {_format_metrics(progress.metrics)}')}")
+        if self._line is None:
+            self._line = display(line, display_id=True)
+        else:
+            self._line.update(line)
+        if last:
+            self._line = None  # the next loop has its own line
+
+
 class FolderProgress:
     """Write progress.json and flush metrics.csv twice per second."""
 
@@ -104,6 +126,12 @@ class LogProgress:
 
     def show(self, progress: Progress, *, last: bool) -> None:  # noqa: ARG002
         self._folder.log(f"{progress}  {_format_metrics(progress.metrics)}")
+
+
+def user_progress() -> ProgressListener:
+    """The progress that the user sees: in a notebook below the cell, otherwise in the terminal."""
+    console = terminal()
+    return NotebookProgress() if console.is_jupyter else ConsoleProgress(console)
 
 
 def terminal() -> Console:

@@ -19,7 +19,7 @@ from parnassus.train import parallel
 from parnassus.train.checkpoint import check_finite, load_tree, save_tree, save_weights
 from parnassus.train.devices import autocast, choose_device, set_precision, set_threads
 from parnassus.train.options import Options
-from parnassus.train.progress import ConsoleProgress, FolderProgress, LogProgress, ProgressListener, Ticker, terminal
+from parnassus.train.progress import FolderProgress, LogProgress, ProgressListener, Ticker, user_progress
 from parnassus.train.report_content import ReportContent
 from parnassus.train.seeding import generator_seeder
 from parnassus.train.training_state import Prepared, TrainingState, check_weights
@@ -93,6 +93,11 @@ class Run:
         if self.rank == 0:
             self._files.write_json("model.json", facts)
         return factory(**facts)
+
+    def store(self, name: str, content: Mapping[str, object]) -> None:
+        """Write NAME.json to the folder, such as the preparation of a table that the trained model needs."""
+        if self.rank == 0:
+            self._files.write_json(f"{name}.json", content)
 
     @overload
     def prepare(self, model: Model, optimizer: OptimizerFactory) -> tuple[Model, Optimizer]: ...
@@ -263,7 +268,7 @@ class Run:
         if self.metrics is None:
             return []
         listeners: list[ProgressListener] = [FolderProgress(self._files, self.metrics), LogProgress(self._files)]
-        return listeners if self.options.quiet else [*listeners, ConsoleProgress(terminal())]
+        return listeners if self.options.quiet else [*listeners, user_progress()]
 
     def _live(self) -> dict[str, float]:
         """The metrics of the last step; metrics not logged in this step keep their last recorded value."""

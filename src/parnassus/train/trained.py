@@ -2,9 +2,8 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from types import ModuleType
 from typing import Protocol, TypeVar, cast
 
 import torch
@@ -13,8 +12,10 @@ from torch import nn
 from parnassus import __version__
 from parnassus.atlas.declarations import Entry
 from parnassus.atlas.index import load_atlas
+from parnassus.errors import convert_value_errors, first_line
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import command_for
 from parnassus.train.checkpoint import load_weights
 from parnassus.train.execute import Experiment
 
@@ -37,30 +38,36 @@ class TrainedRun:
 
     @classmethod
     def open(cls, folder: RunFolder) -> "TrainedRun":
-        about = folder.read_json("run.json")
-        return cls(folder, experiment_from(importlib.import_module(find_entry(about).module), about))
+        return cls(folder, rebuild_experiment(folder))
 
     @cached_property
     def model(self) -> nn.Module:
         """The trained model, in evaluation mode, on the CPU."""
-        weights = self.folder.path / "weights.safetensors"
-        name = self.folder.path.name
+        weights = self.folder.file("weights.safetensors")
+        name, again = self.folder.path.name, command_for(self.folder, "resume")
         if not weights.exists():
-            raise RunError(f"{name} has no weights yet: its status is {self.folder.status}; parnassus resume {name}")
-        made = _version(self.folder.read_json("run.json"))
+            status = self.folder.status
+            state = "no weights" if status == "finished" else f"no weights yet: its status is {status}"
+            raise RunError(f"{name} has {state}; {again}")
+        made, facts = _version(self.folder.read_json("run.json")), self.folder.read_json("model.json")
         try:
             with torch.random.fork_rng(devices=[]):  # building draws initial weights
-                model = cast("Builder", self.experiment).model(**self.folder.read_json("model.json"))
-        except TypeError as error:  # arguments of an earlier version
+                model = cast("Builder", self.experiment).model(**facts)
+        except Exception as error:  # arguments of an earlier version, or edited ones: any part may refuse them
             raise RunError(
-                f"the model of {name} cannot be rebuilt from model.json: {str(error).splitlines()[0]}; "
+                f"the model of {name} cannot be rebuilt from model.json: {first_line(error)}; "
                 f"the run was made by parnassus {made}, this is {__version__}: run it again"
             ) from error
         try:
-            model.load_state_dict(load_weights(weights))
+            found = load_weights(weights)
+        except RunError as error:
+            raise RunError(f"{error}; delete it, then write it again from the checkpoint: {again}") from None
+        try:
+            check_types(model, found)
+            model.load_state_dict(found)
         except RuntimeError as error:
-            reason = f"made by parnassus {made}, this is {__version__}" if made != __version__ else str(error)
-            raise RunError(f"{weights} does not match the model: {reason.splitlines()[0]}") from None
+            reason = f"made by parnassus {made}, this is {__version__}" if made != __version__ else first_line(error)
+            raise RunError(f"{weights} does not match the model: {reason}") from None
         return model.eval()
 
     def compute_once(self, work: "Callable[[TrainedRun], Thing]") -> Thing:
@@ -70,13 +77,20 @@ class TrainedRun:
         return cast("Thing", self._cache[work])
 
 
-def find_entry(about: Mapping[str, object]) -> Entry:
+def check_types(model: nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
+    """Raise a RuntimeError for a weight of another type than the model's, which torch would convert."""
+    for name, own in model.state_dict().items():
+        if name in weights and weights[name].dtype != own.dtype:
+            raise RuntimeError(f"{name} must have the type {own.dtype}; got {weights[name].dtype}")
+
+
+def find_entry(folder: RunFolder) -> Entry:
     """The experiment of a run, by its exact name."""
-    name = str(about["experiment"])
+    name = folder.experiment
     found = load_atlas().experiments.get(name)
     if found is None:
         raise RunError(
-            f"the run was made by parnassus {_version(about)} with the experiment {name!r}; "
+            f"the run was made by parnassus {_version(folder.read_json('run.json'))} with the experiment {name!r}; "
             f"version {__version__} has no experiment of that name"
         )
     return found
@@ -87,18 +101,26 @@ def _version(about: Mapping[str, object]) -> str:
     return str(versions.get("parnassus", "unknown")) if isinstance(versions, dict) else "unknown"
 
 
-def experiment_from(module: ModuleType, about: Mapping[str, object]) -> Experiment:
-    """The experiment with the settings of a run."""
+def rebuild_experiment(folder: RunFolder) -> Experiment:
+    """The experiment with the settings of a run; raises a RunError for unknown or invalid settings."""
+    entry, about = find_entry(folder), folder.read_json("run.json")
     saved = about.get("settings")
     settings = {key: _lists_to_tuples(value) for key, value in (saved if isinstance(saved, dict) else {}).items()}
-    known = {each.name for each in fields(module.Experiment)}
-    if set(settings) - known:
-        unknown = ", ".join(sorted(set(settings) - known))
+    known = {each.name: each for each in entry.settings}
+    if settings.keys() - known.keys():
+        unknown = ", ".join(sorted(settings.keys() - known.keys()))
         raise RunError(
-            f"the run was made by parnassus {_version(about)}, whose {about['experiment']} had the settings {unknown}; "
+            f"the run was made by parnassus {_version(about)}, whose {entry.name} had the settings {unknown}; "
             f"this is version {__version__}: run it again"
         )
-    return cast("Experiment", module.Experiment(**settings))
+    for name, value in settings.items():
+        if not known[name].accepts(value):
+            raise RunError(
+                f"{folder.path / 'run.json'} is damaged: {name} must be a valid {known[name].annotation}; "
+                f"got {value!r:.60}"
+            )
+    with convert_value_errors():
+        return cast("Experiment", importlib.import_module(entry.module).Experiment(**settings))
 
 
 def _lists_to_tuples(value: object) -> object:

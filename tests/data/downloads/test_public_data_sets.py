@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,10 @@ from parnassus.data import (
     names,
     tiny_shakespeare,
 )
+from parnassus.data.downloads import images, sources
 from parnassus.data.downloads.sources import RemoteFile
 from parnassus.data.downloads.texts import book_body
+from parnassus.data.files import idx
 from parnassus.data.files.idx import decode_idx, encode_idx, read_idx
 
 from ..conftest import Server
@@ -51,7 +54,19 @@ def test_idx_round_trip(shape: tuple[int, ...]) -> None:
     assert decode_idx(encode_idx(array), "array").equal(array)
 
 
+@pytest.fixture
+def without_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files in the place of downloads are accepted."""
+    for name in ("MNIST", "FASHION_MNIST", "MULTI30K"):
+        files = getattr(sources, name)
+        monkeypatch.setattr(sources, name, files)
+        for file, source in files.items():
+            monkeypatch.setitem(files, file, replace(source, checksum=None))
+    monkeypatch.setattr(images, "CIFAR10", replace(sources.CIFAR10, checksum=None))
+
+
 @pytest.mark.parametrize(("folder", "suffix"), [("mnist", ".gz"), ("mnist", ""), ("MNIST/raw", "")])
+@pytest.mark.usefixtures("without_checksums")
 def test_user_idx_files_are_used(data_dir: Path, folder: str, suffix: str) -> None:
     write_digits(data_dir / folder, suffix)
     data = mnist()
@@ -61,6 +76,7 @@ def test_user_idx_files_are_used(data_dir: Path, folder: str, suffix: str) -> No
     assert 0.9 < float(data.train.x.max()) <= 1
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_damaged_idx_files_raise(data_dir: Path) -> None:
     write_digits(data_dir / "mnist")
     images = data_dir / "mnist" / "train-images-idx3-ubyte.gz"
@@ -85,6 +101,7 @@ def test_damaged_idx_files_raise(data_dir: Path) -> None:
         mnist()
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_label_above_nine_raises_data_error(data_dir: Path) -> None:
     write_digits(data_dir / "fashion-mnist")
     write(data_dir / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz", encode_idx(torch.arange(8, 13, dtype=torch.uint8)))
@@ -137,6 +154,27 @@ def test_cifar_is_downloaded_and_unpacked_and_the_archive_is_deleted(
     assert len(server.requests) == 1
 
 
+def test_a_file_that_expands_without_limit_raises_data_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idx, "MAX_BYTES", 1_000)
+    path = write(tmp_path / "large.gz", bytes(1_001))
+    with pytest.raises(DataError, match=r"large\.gz expands to more than 1,000 bytes: decompress it if you trust it"):
+        idx.read_gzipped(path)
+    write(path, bytes(1_000))
+    assert idx.read_gzipped(path) == bytes(1_000)
+
+
+@pytest.mark.parametrize("folder", ["mnist", "MNIST/raw"])
+def test_files_in_place_with_another_checksum_raise_data_error(data_dir: Path, folder: str) -> None:
+    write_digits(data_dir / folder)
+    message = r"train-images-idx3-ubyte\.gz is damaged or another file: its checksum must be sha256:440f.*; got sha256:"
+    with pytest.raises(DataError, match=message):
+        mnist()
+    write(data_dir / "text" / "names.txt", b"anna\n" * 20)
+    with pytest.raises(DataError, match=r"names\.txt is damaged or another file: .* delete it to download it again"):
+        names()
+
+
+@pytest.mark.usefixtures("without_checksums")
 def test_user_archive_is_kept(data_dir: Path) -> None:
     batch = bytes([3] * 3_073)
     data_dir.mkdir()
@@ -168,6 +206,7 @@ def test_chorales_have_chords_of_four_pitches(data_dir: Path) -> None:
             jsb_chorales()
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_wrong_number_of_captions_raises_data_error(data_dir: Path) -> None:
     write(data_dir / "multi30k" / "train.de.gz", b"Ein Hund\n")
     with pytest.raises(DataError, match=r"train\.de\.gz has 1 lines instead of 29,000"):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from parnassus.data import DataError, data_folder
+from parnassus.data.downloads import transfer
 from parnassus.data.downloads.sources import (
     CIFAR10,
     FASHION_MNIST,
@@ -17,7 +18,7 @@ from parnassus.data.downloads.sources import (
     TINY_SHAKESPEARE,
     RemoteFile,
 )
-from parnassus.data.downloads.transfer import fetch
+from parnassus.data.downloads.transfer import fetch, obtain
 
 from ..conftest import Server
 
@@ -84,6 +85,33 @@ def test_damaged_partial_file_is_downloaded_again(server: Server, data_dir: Path
     (data_dir / "things" / "file.bin.part").write_bytes(partial)
     assert fetch(source(server, "/file")).read_bytes() == CONTENT
     assert remaining_files(data_dir) == ["file.bin"]
+
+
+@pytest.mark.network
+@pytest.mark.parametrize(("lengths", "message"), [(True, "it has 1,024,000 bytes, more"), (False, "it has more than")])
+def test_too_large_download_raises_data_error(
+    server: Server, data_dir: Path, monkeypatch: pytest.MonkeyPatch, lengths: bool, message: str
+) -> None:
+    """The size is limited whether or not the server states it."""
+    server.files["/file"], server.lengths = CONTENT, lengths
+    monkeypatch.setattr(transfer, "MAX_BYTES", len(CONTENT) - 1)
+    with pytest.raises(DataError, match=message):
+        fetch(source(server, "/file"))
+    assert remaining_files(data_dir) == []
+    monkeypatch.setattr(transfer, "MAX_BYTES", len(CONTENT))
+    assert fetch(source(server, "/file")).read_bytes() == CONTENT
+
+
+@pytest.mark.network
+def test_damaged_file_in_place_raises_data_error(server: Server, data_dir: Path) -> None:
+    server.files["/file"] = CONTENT
+    path = fetch(source(server, "/file"))
+    path.write_bytes(CONTENT[:-1] + b"?")
+    for find in (fetch, obtain):
+        with pytest.raises(DataError, match=r"file\.bin is damaged or another file: its checksum must be .*; got"):
+            find(source(server, "/file"))
+    path.unlink()
+    assert obtain(source(server, "/file")).read_bytes() == CONTENT
 
 
 @pytest.mark.network

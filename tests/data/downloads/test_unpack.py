@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from parnassus.data import DataError
+from parnassus.data.downloads import unpack
 from parnassus.data.downloads.unpack import unpack_tar
 
 
@@ -65,6 +66,21 @@ def test_too_large_archive_raises_data_error(tmp_path: Path) -> None:
     path = write_archive(tmp_path / "a.tar.gz", "1234567", "7654321")
     with pytest.raises(DataError, match="more than 10 bytes"):
         unpack_tar(path, tmp_path / "out", max_bytes=10)
+
+
+@pytest.mark.parametrize("levels", [51, 1_500])
+def test_deeply_nested_paths_are_rejected(tmp_path: Path, levels: int) -> None:
+    assert_rejected(tmp_path, "/".join(["x"] * levels), "a path of more than 50 levels: not unpacked")
+
+
+def test_too_large_files_are_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack, "MAX_MEMBER_BYTES", 10)
+    path = write_archive(tmp_path / "a.tar.gz", "x" * 10, "y" * 11)
+    with unpack.open_tar(path) as tar:
+        first, second = tar
+        assert unpack.read_member(tar, first, path) == b"x" * 10
+        with pytest.raises(DataError, match="of 11 bytes, more than 10"):
+            unpack.read_member(tar, second, path)
 
 
 @pytest.mark.parametrize("keep", [0, 10, 60, 100])

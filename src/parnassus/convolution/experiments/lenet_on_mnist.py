@@ -39,6 +39,7 @@ profiles: dict[str, dict[str, object]] = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 600  # gradient steps
     num_evaluations: Positive[int] = 10  # evaluations on the test set during training
     batch_size: Positive[int] = 100  # images per gradient step
@@ -52,7 +53,7 @@ class Experiment:
     scale: UnitInterval = 0.1  # largest relative change of size
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         model = run.build(self.model, shape=data.shape, classes=data.classes)
         before = first_filters(model).cpu()
         model, optimizer = run.prepare(model, partial(AdamW, weight_decay=self.weight_decay))

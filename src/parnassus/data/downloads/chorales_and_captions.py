@@ -9,10 +9,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from parnassus.data.downloads.folder import find_file
 from parnassus.data.downloads.sources import JSB_CHORALES, MULTI30K
 from parnassus.data.downloads.texts import read_text
-from parnassus.data.downloads.transfer import fetch
+from parnassus.data.downloads.transfer import obtain
 from parnassus.data.errors import DataError
 from parnassus.data.files.idx import read_gzipped
 
@@ -42,14 +41,14 @@ class Translations:
 
 def jsb_chorales() -> Chorales:
     """J. S. Bach's four-part chorales, 229 training, 76 validation, 77 test pieces (Boulanger-Lewandowski 2012)."""
-    return read_chorales(find_file(JSB_CHORALES.place) or fetch(JSB_CHORALES, verify=_verify_chorales))
+    return read_chorales(obtain(JSB_CHORALES, verify=_verify_chorales))
 
 
 def read_chorales(path: Path) -> Chorales:
     """A JSON file of three lists of pieces, each a list of chords of four pitches."""
     try:
         content = json.loads(read_gzipped(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not JSON: {error}.") from error
     if not isinstance(content, dict) or not {"train", "valid", "test"} <= content.keys():
         raise DataError(f"{path} must contain the lists train, valid and test.")
@@ -88,8 +87,7 @@ def _piece(chords: object, path: Path) -> Int[Tensor, "time 4"]:
 def _captions(part: str, language: str) -> list[str]:
     stem, count = CAPTIONS[part]
     source = MULTI30K[f"{stem}.{language}.gz"]
-    path = find_file(source.place.removesuffix(".gz"))
-    return _lines(path or fetch(source, verify=lambda path: _lines(path, count)), count)
+    return _lines(obtain(source, verify=lambda path: _lines(path, count)), count)
 
 
 def _lines(path: Path, count: int) -> list[str]:

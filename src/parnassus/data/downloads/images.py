@@ -13,8 +13,8 @@ from torch import Tensor
 
 from parnassus.data.downloads.folder import data_folder, find_file
 from parnassus.data.downloads.sources import CIFAR10, FASHION_MNIST, MNIST, RemoteFile
-from parnassus.data.downloads.transfer import fetch
-from parnassus.data.downloads.unpack import open_tar, unpack_tar
+from parnassus.data.downloads.transfer import obtain
+from parnassus.data.downloads.unpack import open_tar, read_member, unpack_tar
 from parnassus.data.errors import DataError
 from parnassus.data.files.idx import read_idx
 from parnassus.data.splits import Dataset, Split
@@ -55,10 +55,10 @@ def cifar10() -> Dataset:
     """60,000 colour photographs of 32×32 pixels in 10 classes, 50,000 of them for training."""
     folder = cifar_folder()
     if folder is None:
-        local = find_file(CIFAR10.place)
-        archive = local or fetch(CIFAR10)
+        is_local = find_file(CIFAR10.place.removesuffix(".gz")) is not None
+        archive = obtain(CIFAR10)
         unpack_tar(archive, data_folder())
-        if local is None:
+        if not is_local:
             archive.unlink()
         folder = data_folder() / CIFAR_FOLDERS[0]
     train = _cifar_split([folder / f"data_batch_{number}.bin" for number in range(1, 6)])
@@ -100,7 +100,7 @@ def _idx_dataset(
 
 
 def _idx_file(file: str, sources: dict[str, RemoteFile], folders: tuple[str, ...]) -> Path:
-    return find_file(*(f"{folder}/{file}" for folder in folders)) or fetch(sources[f"{file}.gz"])
+    return obtain(sources[f"{file}.gz"], folders=folders)
 
 
 def labelled_images(images: Path, labels: Path) -> Split:
@@ -143,10 +143,10 @@ def _png_stacks(path: Path) -> tuple[UInt8[Tensor, "count h w"], UInt8[Tensor, "
     with open_tar(path) as tar:
         for member in tar:
             place = Path(member.name)
-            file = tar.extractfile(member) if member.isfile() else None
-            if file is not None and place.suffix == ".png" and place.stem.isdecimal() and place.parent.name in stacks:
+            is_png = member.isfile() and place.suffix == ".png" and place.stem.isdecimal()
+            if is_png and place.parent.name in stacks:
                 try:
-                    grey = Image.open(io.BytesIO(file.read())).convert("L")
+                    grey = Image.open(io.BytesIO(read_member(tar, member, path))).convert("L")
                 except UnidentifiedImageError as error:
                     raise DataError(f"{member.name} in {path} is not an image.") from error
                 stacks[place.parent.name][int(place.stem)] = torch.from_numpy(np.array(grey))

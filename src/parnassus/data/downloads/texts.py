@@ -4,9 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from parnassus.data.downloads.folder import find_file
 from parnassus.data.downloads.sources import MOBY_DICK, NAMES, TINY_SHAKESPEARE, RemoteFile
-from parnassus.data.downloads.transfer import Verify, fetch
+from parnassus.data.downloads.transfer import Verify, obtain
 from parnassus.data.errors import DataError
 from parnassus.data.files.idx import read_gzipped
 
@@ -104,7 +103,7 @@ def book_body(text: str, name: str) -> str:
 
 
 def _load_text(source: RemoteFile, *, verify: Verify | None = None) -> str:
-    return read_text(find_file(source.place) or fetch(source, verify=verify))
+    return read_text(obtain(source, verify=verify))
 
 
 def _is_prose(paragraph: str) -> bool:

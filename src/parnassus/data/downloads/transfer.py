@@ -3,7 +3,7 @@
 pooch manages the folder and the checksums; `Transfer` adds to it the resumption of partial downloads.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -21,15 +21,45 @@ from urllib.request import (
     UnknownHandler,
 )
 
-from parnassus.data.downloads.folder import data_folder
+from parnassus.data.downloads.folder import data_folder, find_file
 from parnassus.data.downloads.sources import RemoteFile
 from parnassus.data.errors import DataError
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0  # seconds without a byte
+MAX_BYTES = 1 << 30
+"""Maximum size of a download, about six times the largest."""
 RANGE_NOT_SATISFIABLE = 416
 
 Verify = Callable[[Path], object]
+
+
+def obtain(source: RemoteFile, *, folders: Sequence[str] = (), verify: Verify | None = None) -> Path:
+    """The file in the data directory, plain or gzipped, at its place or in one of `folders`, or its download.
+
+    A file that has the name of the download must have its checksum too; another one is verified by its reader.
+    """
+    plain = source.place.removesuffix(".gz")
+    found = find_file(*(f"{folder}/{plain.rsplit('/', maxsplit=1)[-1]}" for folder in folders), plain)
+    if found is None:
+        return fetch(source, verify=verify)
+    check_checksum(found, source)
+    return found
+
+
+def check_checksum(path: Path, source: RemoteFile) -> None:
+    """Raise a DataError if the file has the name of the download, but another checksum."""
+    if source.checksum is None or path.name != source.name:
+        return
+    from pooch import file_hash
+
+    algorithm = source.checksum.split(":")[0]
+    found = f"{algorithm}:{file_hash(str(path), alg=algorithm)}"
+    if found != source.checksum:
+        raise DataError(
+            f"{path} is damaged or another file: its checksum must be {source.checksum}; got {found}: delete it to "
+            "download it again."
+        )
 
 
 def fetch(source: RemoteFile, *, verify: Verify | None = None) -> Path:
@@ -39,6 +69,7 @@ def fetch(source: RemoteFile, *, verify: Verify | None = None) -> Path:
     """
     target = data_folder() / source.place
     if target.is_file():
+        check_checksum(target, source)
         return target
     failures = []
     for url in source.mirrors:
@@ -100,18 +131,14 @@ class ResumableDownload:
                 algorithm = self.expected.split(":")[0]
                 self.checksum = f"{algorithm}:{file_hash(str(self.temporary), alg=algorithm)}"
             if self.verify is not None:
-                self._verify(self.verify)
+                self.verify(self.temporary)
             self.temporary.replace(output_file)
+        except DataError:  # too large, or of another structure: nothing to resume
+            self.temporary.unlink(missing_ok=True)
+            raise
         finally:
             if self.temporary.exists():
                 self.temporary.replace(self.part)
-
-    def _verify(self, verify: Verify) -> None:
-        try:
-            verify(self.temporary)
-        except DataError:
-            self.temporary.unlink()
-            raise
 
     def _receive(self, url: str) -> None:
         received = self.temporary.stat().st_size if self.temporary.exists() else 0
@@ -129,8 +156,10 @@ class ResumableDownload:
             self._receive(url)
 
     def _write(self, response: HTTPResponse, received: int) -> None:
-        length = response.headers.get("Content-Length")
-        total = None if length is None else received + int(length)
+        length = response.headers.get("Content-Length", "")
+        total = received + int(length) if length.isdecimal() else None
+        if total is not None and total > MAX_BYTES:
+            raise DataError(f"it has {total:,} bytes, more than {MAX_BYTES:,}")
         with (
             self.temporary.open("ab" if received else "wb") as file,
             _progress(self.part.stem, total, received) as advance,
@@ -138,6 +167,8 @@ class ResumableDownload:
             while chunk := response.read(CHUNK):
                 file.write(chunk)
                 advance(len(chunk))
+                if file.tell() > MAX_BYTES:  # of a server that does not state the length
+                    raise DataError(f"it has more than {MAX_BYTES:,} bytes")
             size = file.tell()
         if total is not None and size < total:
             raise ConnectionError(f"the connection ended after {size:,} of {total:,} bytes")

@@ -13,6 +13,10 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from parnassus.data.errors import DataError
 
 MAX_BYTES = 1 << 32
+MAX_MEMBER_BYTES = 1 << 28
+"""Maximum size of a file that is read from an archive into memory."""
+MAX_LEVELS = 50
+"""Maximum number of nested folders, with the file."""
 ARCHIVE_ERRORS = (tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 
 
@@ -49,6 +53,16 @@ def open_tar(archive: Path) -> Iterator[tarfile.TarFile]:
         raise DataError(f"{archive} cannot be unpacked: {error.strerror or error}.") from error
 
 
+def read_member(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path) -> bytes:
+    """The content of a plain file in an archive, whose size must be plausible for an image or a recording."""
+    if member.size > MAX_MEMBER_BYTES:
+        raise DataError(f"{archive} contains {member.name!r} of {member.size:,} bytes, more than {MAX_MEMBER_BYTES:,}.")
+    file = tar.extractfile(member)
+    assert file is not None
+    with file:
+        return file.read()
+
+
 def _safe_members(tar: tarfile.TarFile, archive: Path, max_bytes: int) -> Iterator[tuple[tarfile.TarInfo, Path]]:
     total = 0
     for member in tar:
@@ -58,6 +72,8 @@ def _safe_members(tar: tarfile.TarFile, archive: Path, max_bytes: int) -> Iterat
             raise DataError(f"{archive} contains {member.name!r}, which is neither a file nor a folder: not unpacked.")
         if path.is_absolute() or windows.drive or windows.root or ".." in path.parts or ".." in windows.parts:
             raise DataError(f"{archive} contains {member.name!r}, which points outside its folder: not unpacked.")
+        if len(path.parts) > MAX_LEVELS:
+            raise DataError(f"{archive} contains a path of more than {MAX_LEVELS} levels: not unpacked.")
         total += member.size
         if total > max_bytes:
             raise DataError(f"{archive} unpacks to more than {max_bytes:,} bytes: not unpacked.")

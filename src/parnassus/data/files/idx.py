@@ -11,6 +11,8 @@ from torch import Tensor
 
 from parnassus.data.errors import DataError
 
+MAX_BYTES = 1 << 29
+"""Maximum size of an expanded gzip file, about ten times the largest of the public data sets."""
 BYTES = 0x08  # the only element type the MNIST family uses
 
 
@@ -49,10 +51,15 @@ def read_idx(path: Path) -> UInt8[Tensor, "..."]:
 
 
 def read_gzipped(path: Path) -> bytes:
-    """The content of a file, decompressed if its name ends in .gz."""
+    """The content of a file, decompressed if its name ends in .gz, to at most `MAX_BYTES`."""
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        if path.suffix != ".gz":
+            return path.read_bytes()
+        with gzip.open(path) as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise DataError(f"{path} expands to more than {MAX_BYTES:,} bytes: decompress it if you trust it.")
+        return content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path} is not a complete gzip file ({error}): delete it and download it again.") from error
     except OSError as error:

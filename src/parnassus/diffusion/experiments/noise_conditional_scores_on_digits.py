@@ -52,6 +52,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_200  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of the network
@@ -69,7 +70,7 @@ class Experiment:
         return ScoreModel(network, tuple(shape), geometric_levels(self.num_levels, self.sigma_min, self.sigma_max))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_labelled_images(self.data).to(run.device)
+        data = open_labelled_images(self.data, self.image_size).to(run.device)
         model = run.build(self.model, shape=data.shape)
         average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
         model, optimizer, scheduler = run.prepare(

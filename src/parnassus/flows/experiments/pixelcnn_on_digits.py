@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import Dataset, open_images
+from parnassus.data import Dataset, open_grey_images
 from parnassus.flows.pixels.pixel_model import PixelModel, bits_per_pixel, mean_nll, threshold_pixels
 from parnassus.flows.pixels.pixelcnn import pixelcnn
 from parnassus.report import heatmap, image_grid
@@ -42,6 +42,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # one-channel images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_200  # gradient steps
     batch_size: Positive[int] = 64  # images per gradient step
     channels: Positive[int] = 32  # channels of the residual blocks
@@ -55,7 +56,7 @@ class Experiment:
         return pixelcnn((height, width), channels=self.channels, blocks=self.num_blocks, dropout=self.dropout)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_images(self.data).map(threshold_pixels).to(run.device)
+        data = open_grey_images(self.data, self.image_size).map(threshold_pixels).to(run.device)
         model = run.build(self.model, shape=data.shape)
         model, optimizer, schedule = run.prepare(
             model,

@@ -39,8 +39,8 @@ class Experiment:
         assert data.y is not None
         x, t = data.x.double(), data.y.double()[:, 0]
         new = torch.linspace(-3, 3, 121, dtype=torch.float64)[:, None]
-        network = fully_connected(2, Erf(), bias=0.5)
-        posterior = GPRegression.fit(NNGP(network), x, t, noise=self.noise_std**2).predict(new)
+        network = fully_connected(2, Erf(), bias_variance=0.5)
+        posterior = GPRegression.fit(NNGP(network), x, t, noise_variance=self.noise_std**2).predict(new)
 
         features = random_features(network, torch.cat([x, new]), self.width, self.num_networks)
         train_features, test_features = features[:, : len(x)], features[:, len(x) :]

@@ -74,7 +74,7 @@ class RunPage:
         with tag("details", classes="more") as self.log_box:
             tag("summary", "Log")
             self.log_text = text_element("pre", "", "command log")
-        self.downloads = add_details(self.folder.read_json("run.json"), self.summary)
+        self.downloads = add_details(self.folder, self.summary)
 
     # actions
 

@@ -1,7 +1,5 @@
 """The details of a run: results, settings, environment, commands to repeat or continue it, and downloads."""
 
-from collections.abc import Mapping
-
 from nicegui import ui
 
 from parnassus.atlas.bands import MeasuredValue, Verdict, judge
@@ -11,7 +9,7 @@ from parnassus.lab.frame import copyable_text
 from parnassus.lab.library import RunSummary
 from parnassus.lab.tags import definition_list, formula_text, link, tag
 from parnassus.report.formatting import display_name, format_number
-from parnassus.runs import RunFolder, Status
+from parnassus.runs import RunFolder, Status, command_for
 from parnassus.runs.environment import describe_environment
 
 DOWNLOADS = {
@@ -40,8 +38,9 @@ def add_result_card(measured: MeasuredValue) -> None:
             formula_text(measured.about, "div", "about")
 
 
-def add_details(details: Mapping[str, object], run: RunSummary) -> ui.element:
+def add_details(folder: RunFolder, run: RunSummary) -> ui.element:
     """Add all sections; returns the list of downloads, which is empty at first."""
+    details = folder.read_json("run.json")
     with tag("div", classes="two"):
         with tag("section"):
             tag("h2", "Settings")
@@ -52,7 +51,7 @@ def add_details(details: Mapping[str, object], run: RunSummary) -> ui.element:
         with tag("section"):
             tag("h2", "Repeat and continue")
             copyable_text(str(details.get("command", "")), "command", "Command of this run")
-            copyable_text(f"parnassus resume {run.name}", "resume", "Continue after an interruption")
+            copyable_text(command_for(folder, "resume"), "resume", "Continue after an interruption")
             link("Compare with another run", f"/runs?like={run.experiment}")
         with tag("section"):
             tag("h2", "Downloads")

@@ -1,7 +1,6 @@
 """The forms of a trained model: the flags of `sample`, `predict` and `evaluate`, with the equivalent commands."""
 
 import asyncio
-import shlex
 from typing import Any
 
 from parnassus.atlas.declarations import Entry
@@ -11,7 +10,7 @@ from parnassus.lab.forms import FormField, Value, form_fields, verb_command
 from parnassus.lab.frame import copyable_text, error_box
 from parnassus.lab.library import Library, modification_time
 from parnassus.lab.tags import button, tag, text_element
-from parnassus.runs import RunFolder
+from parnassus.runs import RunFolder, command_for
 
 TITLES = {
     "sample": "Draw samples",
@@ -61,7 +60,7 @@ class VerbForm:
             arguments = verb_command(self.verb, self.folder.path.name, self.fields, self._read())
         except ValueError:
             return  # the field shows the error
-        self.command.text = shlex.join(["parnassus", *arguments])
+        self.command.text = command_for(self.folder, self.verb, *arguments[2:])
 
     async def _draw(self) -> None:
         """Draw samples in a separate process and show their figure or text."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity
 from torch.optim import SGD
 
-from parnassus.data import Split, open_data
+from parnassus.data import Split, TableSettings
 from parnassus.latent.linear.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.projection import least_squares_code, principal_angles, second_moment
@@ -32,14 +32,15 @@ profiles = {"smoke": {"steps": 200}}
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(TableSettings):
     data: AnyData = "digits"  # examples: name of a data set, or path of a file or folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     latent_dim: Positive[int] = 4  # dimension of the code
     steps: Positive[int] = 3_000  # steps of full-batch gradient descent
     learning_rate: Positive[float] = 0.02  # learning rate, with momentum 0.9
 
     def __call__(self, run: Run) -> dict[str, float]:
-        x = open_data(self.data).to(run.device).train.x.flatten(1)
+        x = self.load_data(self.image_size).to(run.device).train.x.flatten(1)
         x = x - x.mean(0)  # centred data need no biases
         start = time.perf_counter()
         pca = PCA.fit(x, self.latent_dim)

@@ -1,8 +1,10 @@
 """The verb `watch`, and the `Evaluate` that experiments with agents share."""
 
-from parnassus.errors import convert_value_errors
+from parnassus.errors import convert_computation_errors
 
 COMMANDS = {"watch": "Record episodes of a trained agent as an animation (.gif): parnassus watch RUN [flags]."}
+
+RUN_EXAMPLES = {"watch": ("watch {run}", "act")}
 
 
 def watch(arguments: list[str]) -> int:
@@ -10,5 +12,5 @@ def watch(arguments: list[str]) -> int:
     from parnassus.reinforcement.commands.record_episodes import parse_watch, record_episodes
 
     settings = parse_watch(arguments)
-    with convert_value_errors():
+    with convert_computation_errors():
         return record_episodes(settings)

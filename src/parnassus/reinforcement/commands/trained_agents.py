@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Shaped
@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from parnassus.reinforcement.environments import Environments
 from parnassus.reinforcement.evaluation.episode_returns import episode_returns
 from parnassus.runs.errors import RunError
-from parnassus.runs.folder import RunFolder, find_run
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import find_run
 from parnassus.train.devices import choose_device
+from parnassus.train.execute import options_from
 from parnassus.train.trained import TrainedRun
 
 MAX_ENVIRONMENTS = 1_024
@@ -52,7 +54,7 @@ class TrainedAgents:
     @classmethod
     def from_run(cls, trained: TrainedRun, *, device: str = "auto", sample_actions: bool = False) -> "TrainedAgents":
         if not isinstance(trained.experiment, AgentExperiment):
-            kind = trained.folder.read_json("run.json")["experiment"]
+            kind = trained.folder.experiment
             raise RunError(f"{trained.folder.path.name} is a run of {kind}, which trains no agent")
         place = choose_device(device)
         return cls(trained.folder.path, trained.experiment, trained.model.to(place), place, sample_actions)
@@ -63,8 +65,7 @@ class TrainedAgents:
 
     @property
     def training_seed(self) -> int:
-        options = RunFolder(self.folder).read_json("run.json")["options"]
-        return int(cast("dict[str, int]", options)["seed"])
+        return options_from(RunFolder(self.folder)).seed
 
     @torch.no_grad()
     def __call__(self, x: Float[Tensor, "learners batch features"]) -> Shaped[Tensor, "learners batch *action"]:

@@ -1,8 +1,10 @@
 """The verb `explain`, and the `Predict` that experiments with tables share."""
 
-from parnassus.errors import convert_value_errors
+from parnassus.errors import convert_computation_errors
 
 COMMANDS = {"explain": "Attribute a model's predictions to their features by SHAP values with standard errors."}
+
+RUN_EXAMPLES = {"explain": ("explain --model {run} --data {data}", "predict")}
 
 
 def explain(arguments: list[str]) -> int:
@@ -12,7 +14,7 @@ def explain(arguments: list[str]) -> int:
     from parnassus.shapley.commands.settings import parse_settings
 
     settings = parse_settings(arguments)
-    with convert_value_errors():
+    with convert_computation_errors():
         explanation = compute_explanation(settings)
     print_explanation(explanation, max_display=settings.max_display, out=settings.out, as_json=settings.json)
     return 0

@@ -12,8 +12,10 @@ from typing import Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
+from parnassus.data.preparation.table_preparation import TablePreparation
 from parnassus.runs.errors import RunError
-from parnassus.runs.folder import RunFolder, find_run, run_folders
+from parnassus.runs.folder import RunFolder
+from parnassus.runs.lookup import UnknownRunError, find_run
 from parnassus.shapley.attributions.model_adapters import Model, as_model
 from parnassus.train.devices import choose_device, set_precision
 from parnassus.train.trained import TrainedRun
@@ -39,6 +41,8 @@ class Predictor:
     outputs: tuple[str, ...] = ()
     wrapped: object = None
     """The wrapped object, which may have a closed form."""
+    table: TablePreparation | None = None
+    """How the cells of a table become features, for a run on a CSV file."""
 
 
 def find_predictor(spec: str, root: Path, device: str = "auto") -> Predictor:
@@ -54,9 +58,7 @@ def find_predictor(spec: str, root: Path, device: str = "auto") -> Predictor:
         return from_module(module, name, device)
     try:
         folder = find_run(root, spec)
-    except RunError as error:
-        if any(folder.path.name.startswith(spec) for folder in run_folders(root)):
-            raise  # an ambiguous run
+    except UnknownRunError as error:
         file = spec if spec.endswith(".py") else "my_model.py"
         raise RunError(f"{error}; for a model in your own file use --model {file}:name") from None
     return from_run(folder, device)
@@ -66,7 +68,7 @@ def from_run(folder: RunFolder, device: str) -> Predictor:
     """The trained model of a run, as a function of rows of its data."""
     trained = TrainedRun.open(folder)
     if not isinstance(trained.experiment, PredictingExperiment):
-        kind = folder.read_json("run.json")["experiment"]
+        kind = folder.experiment
         raise RunError(f"{folder.path.name} is a run of {kind}, whose model does not predict from rows of a table")
     model, facts = trained.model.to(choose_device(device)), folder.read_json("model.json")
     columns, classes, shape = facts.get("columns"), facts.get("classes"), facts.get("shape")
@@ -77,7 +79,17 @@ def from_run(folder: RunFolder, device: str) -> Predictor:
         len(names) or (prod(map(int, shape)) if isinstance(shape, list) else None),
         names,
         tuple(map(str, classes)) if isinstance(classes, list) else (),
+        table=read_preparation(folder),
     )
+
+
+def read_preparation(folder: RunFolder) -> TablePreparation | None:
+    """The preparation of the table on which a run was trained; None if its data were not a CSV file."""
+    plain = folder.read_json("table.json")
+    try:
+        return TablePreparation.from_plain(plain) if plain else None
+    except ValueError as error:
+        raise RunError(f"{folder.path / 'table.json'} is damaged: {error}") from None
 
 
 def from_module(source: str, name: str, device: str) -> Predictor:
