@@ -65,7 +65,7 @@ def test_settings_read_from_source_match_the_class() -> None:
         ("Positive[int]", 0, "must be at least 1; got 0"),
         ("Positive[int]", 1, None),
         ("Positive[int]", 2**63 - 1, None),
-        ("Positive[int]", 2**63, f"must have at most 64 bits; got {2**63}"),
+        ("Positive[int]", 2**63, f"must be between −2⁶³ and 2⁶³ − 1; got {2**63}"),
         ("Positive[int] | None", None, None),
         ("NonNegative[int]", -1, "must be at least 0; got -1"),
         ("Positive[float]", 0.0, "must be greater than 0; got 0.0"),

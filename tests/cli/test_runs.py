@@ -86,6 +86,15 @@ def test_keep_stores_the_result_with_its_provenance(
     assert kept["note"] == "from copies"
 
 
+def test_keep_of_a_damaged_run_raises_run_error(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(runs / "seed-0", tmp_path / "runs" / "copy")
+    shutil.copy(tmp_path / "runs" / "copy" / "story.json", tmp_path / "runs" / "copy" / "run.json")
+    with pytest.raises(RunError, match=r"run\.json is damaged: it must name the experiment; got None"):
+        dispatch(["runs", "keep", "copy"])
+    assert not (tmp_path / "results").exists()
+
+
 def test_keep_of_an_unfinished_run_raises_run_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "bare").mkdir(parents=True)

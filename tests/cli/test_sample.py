@@ -112,7 +112,7 @@ def test_animation_has_every_step_and_ends_in_the_samples(
         (("--label", "-1"), "--label must be at least 0; got -1"),
         (("--num-samples", "0"), "--num-samples must be at least 1; got 0"),
         (("--seed", "-1"), "--seed must be at least 0; got -1"),
-        (("--seed", "99999999999999999999"), "--seed must be between 0 and 2⁶³ − 1; got"),
+        (("--seed", "99999999999999999999"), "--seed must be between −2⁶³ and 2⁶³ − 1; got"),
     ],
 )
 def test_invalid_image_flags_exit_with_one_line(

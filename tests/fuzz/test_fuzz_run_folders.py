@@ -12,12 +12,14 @@ from fuzz.mutations import mutate_file
 from parnassus.runs import RunFolder
 from parnassus.train import Run
 
+EXPLAIN = ["explain", "--model", "RUN", "--data", "rows.csv", "--row", "1", "--background", "2", "--max-evals", "60"]
 RESULTS = [
     *3 * [("classifier", ["predict", "RUN", "digit.png", "--json"])],
     *3 * [("table", ["predict", "RUN", "rows.csv", "--json"])],
     *2 * [("text", ["sample", "RUN", "--max-new-tokens", "3", "--out", "sampled"])],
     ("classifier", ["evaluate", "RUN", "--json"]),
     ("agent", ["evaluate", "RUN", "--n-eval-episodes", "1", "--json"]),
+    ("table", EXPLAIN),
     ("points", ["sample", "RUN", "--num-samples", "5", "--out", "sampled"]),
 ]
 """Commands whose output depends on the files of a run, the fast ones more often."""

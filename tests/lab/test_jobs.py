@@ -66,13 +66,13 @@ def test_job_finds_the_folder_of_its_process(started: StartedJobs) -> None:
 
 
 def test_stopped_run_is_saved_and_resumed(started: StartedJobs) -> None:
-    """Also if its name is `last` and another run is the latest."""
+    """Also if another run is the latest."""
     words = ("run", "classifier_on_digits", "--epochs", "60", "--save-seconds", "0.2", *FLAGS)
-    job = started.start(*words, "--name", "last")
+    job = started.start(*words, "--name", "late")
     folder = started.folder(job)
     wait_for((folder.path / "checkpoint.safetensors").exists, "the first steps")
     assert status_of(folder) == "running"
-    with pytest.raises(RunError, match="last is running: it cannot be resumed"):
+    with pytest.raises(RunError, match="late is running: it cannot be resumed"):
         started.jobs.resume(folder)
 
     stop(folder)
@@ -81,14 +81,14 @@ def test_stopped_run_is_saved_and_resumed(started: StartedJobs) -> None:
     assert status_of(folder) == "interrupted"
     assert folder.process is None
     assert (folder.path / "checkpoint.safetensors").exists()
-    with pytest.raises(RunError, match="last is interrupted: it cannot be stopped"):
+    with pytest.raises(RunError, match="late is interrupted: it cannot be stopped"):
         stop(folder)
 
     RunFolder.create(started.jobs.root, "newer", {"experiment": "pca_on_digits"}, stamp=False)
     resumed = started.keep(started.jobs.resume(folder))
     wait_for(lambda: folder.status == "running" or resumed.is_finished, "the resumed run")
     assert started.folder(resumed).path == folder.path
-    assert started.jobs.find("last") is resumed
+    assert started.jobs.find("late") is resumed
     assert started.jobs.find("newer") is None
     wait_for(lambda: resumed.is_finished, "the end of a run")
     assert resumed.process.returncode == 0, resumed.failure()
@@ -97,7 +97,7 @@ def test_stopped_run_is_saved_and_resumed(started: StartedJobs) -> None:
     assert "resumed by process" in (folder.path / "log.txt").read_text()
     assert not (started.jobs.root / "newer" / "log.txt").exists()
     for action, participle in ((stop, "stopped"), (started.jobs.resume, "resumed")):
-        with pytest.raises(RunError, match=f"last is finished: it cannot be {participle}"):
+        with pytest.raises(RunError, match=f"late is finished: it cannot be {participle}"):
             action(folder)
 
 

@@ -1,10 +1,11 @@
 """Formatting of numbers."""
 
+import json
 from math import inf, nan
 
 import pytest
 
-from parnassus.report.formatting import format_number
+from parnassus.report.formatting import format_json, format_number
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,8 @@ from parnassus.report.formatting import format_number
 )
 def test_numbers_have_significant_digits_and_separators(value: object, text: str) -> None:
     assert format_number(value) == text
+
+
+def test_numbers_that_are_not_finite_become_null_in_json() -> None:
+    rows = [{"loss": nan, "parts": [1.5, inf, (-inf,)], "name": "größe"}, {"loss": 2}]
+    assert json.loads(format_json(rows)) == [{"loss": None, "parts": [1.5, None, [None]], "name": "größe"}, {"loss": 2}]

@@ -25,8 +25,8 @@ class Limits:
 
     def violation(self, value: float) -> str | None:
         """The rule that `value` violates, as the end of a sentence; None if it is valid."""
-        if isinstance(value, int) and abs(value) >= 2**63:
-            return f"must have at most 64 bits; got {value}"
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return f"must be between −2⁶³ and 2⁶³ − 1; got {value}"
         if self.low <= value <= self.high and not (self.is_open and isfinite(value) and value in (self.low, self.high)):
             return None
         if isfinite(self.high):

@@ -95,6 +95,7 @@ def keep(folder: RunFolder, note: str = "", results: Path = Path("results")) -> 
     about, result = folder.read_json("run.json"), folder.read_json("result.json")
     if not folder.results:
         raise RunError(f"{folder.path.name} has no result to keep: it is {folder.status}")
+    _ = folder.experiment  # raises if run.json is damaged
     results.mkdir(exist_ok=True)
     path = results / f"{folder.path.name}.json"
     kept = {**about, **result, **({"note": note} if note else {})}

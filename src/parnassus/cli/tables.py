@@ -1,11 +1,9 @@
 """Output of rows as a table in the terminal, as JSON or as CSV, and its options."""
 
 import csv
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from math import isfinite
 from pathlib import Path
 
 from rich.console import Console
@@ -13,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from parnassus.cli.plain_table import plain_table
-from parnassus.report.formatting import column_names, display_name, format_number
+from parnassus.report.formatting import column_names, display_name, format_json, format_number
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RUNS
 
@@ -41,7 +39,7 @@ def print_rows(rows: Iterable[Mapping[str, object]], options: TableOptions) -> N
     if options.out is not None:
         write_rows(found, options.out)
     if options.json:
-        print(_json(found))
+        print(format_json(found))
         return
     Console(highlight=False).print(_table(found))
     if options.out is not None:
@@ -51,7 +49,7 @@ def print_rows(rows: Iterable[Mapping[str, object]], options: TableOptions) -> N
 def write_rows(rows: Sequence[Mapping[str, object]], out: Path) -> None:
     """Write rows to a .csv or a .json file."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(_json(rows) + "\n" if out.suffix == ".json" else _csv(rows), encoding="utf-8")
+    out.write_text(format_json(rows) + "\n" if out.suffix == ".json" else _csv(rows), encoding="utf-8")
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> Table:
@@ -77,12 +75,3 @@ def _csv(rows: Sequence[Mapping[str, object]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return page.getvalue()
-
-
-def _json(rows: Sequence[Mapping[str, object]]) -> str:
-    """The rows as JSON; numbers that are not finite become null."""
-    plain = [
-        {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in row.items()}
-        for row in rows
-    ]
-    return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)

@@ -1,6 +1,5 @@
 """The output of `parnassus explain`: a table with bars and a figure, or JSON."""
 
-import json
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from parnassus.report.formatting import format_number
+from parnassus.report.formatting import format_json, format_number
 from parnassus.report.style import save_figure
 from parnassus.shapley.commands.explanation import Explanation, format_count
 from parnassus.shapley.estimators.stopping import max_standard_error
@@ -33,7 +32,7 @@ def print_explanation(explanation: Explanation, *, max_display: int, out: Path |
     console = Console(highlight=False)
     if as_json:
         data = {**explanation.to_dict(), "figure": f"{path}.png"}
-        console.out(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+        console.out(format_json(data))
         return
     print_header(explanation, console)
     console.print(
