@@ -286,3 +286,24 @@ def test_value_errors_of_the_library_are_raised(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(sys, "argv", ["parnassus", "run", "activation_functions", *flags])
     with pytest.raises(ValueError, match="an internal error"):
         main()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "title"),
+    [
+        ("pca_on_digits", "digits", "PCA of handwritten digits: explained variance and reconstruction errors"),
+        ("pca_on_digits", "my/people.csv", "pca on people.csv"),
+        ("shap_breast_cancer", "people.csv", "shap on people.csv"),
+        ("vae", "photos", "vae on photos"),
+    ],
+)
+def test_title_of_a_run_names_its_own_data(name: str, data: str, title: str) -> None:
+    entry = ATLAS.experiment(name)
+    experiment = replace(with_profile(entry, "smoke"), data=data)  # type: ignore[call-arg]  # not every one has data
+    assert find_recipe(ATLAS, entry, experiment, "smoke").title.startswith(title)
+
+
+def test_sizes_of_another_network_are_not_shown_as_a_formula() -> None:
+    formulas = find_recipe(ATLAS, ENTRY, with_profile(ENTRY, "smoke"), "smoke").formulas
+    assert formulas
+    assert not any("784" in formula.text for formula in formulas)

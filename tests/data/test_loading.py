@@ -3,19 +3,24 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from parnassus import setting_types
 from parnassus.data import (
     DataError,
+    check_target,
+    csv_file,
     data_status,
     open_curve,
     open_data,
+    open_grey_images,
     open_images,
     open_labelled_images,
     open_text,
     text_file,
 )
 from parnassus.data.loading import DATASETS, SOUNDS, TEXTS, TOYS
+from parnassus.notices import pass_notices
 from parnassus.setting_types import BuiltIn
 
 
@@ -140,3 +145,58 @@ def test_data_without_test_examples_raise_data_error(count: int, tmp_path: Path)
     np.save(tmp_path / "few.npy", np.zeros((count, 8, 8), dtype=np.uint8))
     with pytest.raises(DataError, match=f"must have examples for training and for testing; it has {count} and 0: add"):
         open_data(tmp_path / "few.npy")
+
+
+def write_photos(folder: Path, *, sizes: tuple[int, int] = (8, 8)) -> Path:
+    """Red cats and blue dogs of different sizes."""
+    for name, colour in (("cat", (200, 30, 30)), ("dog", (30, 30, 200))):
+        (folder / name).mkdir(parents=True)
+        for number in range(40):
+            Image.new("RGB", (sizes[number % 2], 8), colour).save(folder / name / f"{number}.png")
+    return folder
+
+
+def test_first_images_of_a_folder_are_of_mixed_classes(tmp_path: Path) -> None:
+    data = open_data(write_photos(tmp_path / "pets"))
+    for split in (data.train, data.test):
+        assert split.y is not None
+        assert set(split.y[:8].tolist()) == {0, 1}
+        assert split.y.equal((split.x[:, 2, 0, 0] > 0.5).long())
+
+
+def test_tables_sorted_by_class_are_mixed_and_others_keep_their_order(tmp_path: Path) -> None:
+    kinds = {"sorted": "a" * 20 + "b" * 20, "mixed": "ab" * 20}
+    for name, classes in kinds.items():
+        lines = "\n".join(f"{row},{kind}" for row, kind in enumerate(classes))
+        (tmp_path / f"{name}.csv").write_text(f"x,y\n{lines}\n", encoding="utf-8")
+        x = csv_file(tmp_path / f"{name}.csv", test=0.0).train.x[:, 0].tolist()
+        assert sorted(x) == list(range(40))
+        assert (x == sorted(x)) == (name == "mixed")
+
+
+def test_images_of_unequal_size_are_resized(tmp_path: Path) -> None:
+    folder = write_photos(tmp_path / "pets", sizes=(8, 12))
+    with pytest.raises(DataError, match=r"must have one size: .*; resize them with --image-size"):
+        open_images(folder)
+    assert open_labelled_images(folder, 6).shape == (3, 6, 6)
+    assert open_data(folder, size=6).shape == (3, 6, 6)
+
+
+def test_colour_images_become_grey_with_a_message(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with pass_notices(lines.append):
+        data = open_grey_images(write_photos(tmp_path / "pets"))
+    assert data.shape == (1, 8, 8)
+    expected = {round((0.299 * r + 0.587 * 30 + 0.114 * b) / 255, 4) for r, b in ((200, 30), (30, 200))}
+    assert {round(value, 4) for value in data.train.x.unique().tolist()} == expected
+    assert any("the colour images are converted to grey" in line for line in lines)
+    assert open_grey_images("digits").shape == (1, 8, 8)
+
+
+@pytest.mark.parametrize("y", ["a,a,a,a", "3,3,3,3"])
+def test_target_with_one_value_gets_a_sentence(tmp_path: Path, y: str) -> None:
+    lines = "\n".join(f"{row},{cell}" for row, cell in enumerate(y.split(",")))
+    (tmp_path / "one.csv").write_text(f"x,kind\n{lines}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"the target 'kind' of one must have at least two values .*; all are (a|3)"):
+        check_target(open_data(tmp_path / "one.csv"))
+    check_target(open_data("iris"))

@@ -47,3 +47,10 @@ def test_declared_verbs_are_suggested() -> None:
 def test_runs_of_other_folders_are_named_by_their_path() -> None:
     assert "parnassus watch 'my runs/first'" in suggested("ppo", Path("my runs/first"))
     assert next_commands("toy", object(), RunFolder(Path("runs/toy"))) == {}
+
+
+def test_explain_is_not_suggested_for_folders_of_images(tmp_path: Path) -> None:
+    module = importlib.import_module(load_atlas().experiments["classifier_on_digits"].module)
+    for data, is_suggested in (("digits", True), (str(tmp_path), False)):
+        commands = next_commands("classifier_on_digits", module.Experiment(data=data), RunFolder(Path("runs/first")))
+        assert any(command.startswith("parnassus explain") for command in commands.values()) == is_suggested

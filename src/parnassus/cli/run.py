@@ -1,6 +1,7 @@
 """`parnassus run` and `parnassus resume`: execute an experiment and print its results."""
 
 import importlib
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -39,6 +40,10 @@ class Launch:
     profile: Profile = "laptop"  # preset of the settings: smoke takes seconds, gpu needs a GPU
     name: str | None = None  # name of the run's folder; by default the experiment's name and the time
     folder: Path = RUNS  # folder that contains the runs
+
+
+LAYER_SIZES = re.compile(r"\d+( → \d+)+")
+"""A formula that gives the sizes of the source's network, which are not those of the run's."""
 
 
 def run(arguments: list[str]) -> int:
@@ -165,7 +170,8 @@ def with_profile(entry: Entry, profile: str, choices: Mapping[str, object] | Non
 def find_recipe(atlas: Atlas, entry: Entry, experiment: Experiment, profile: str) -> Recipe:
     """The experiment with its title, formulas and bands."""
     covered = atlas.rows_of(entry)
-    formulas = [Formula(row.title, f"{row.id} · {row.source}", row.formula) for row in covered if row.formula]
+    shown = [row for row in covered if row.formula and not LAYER_SIZES.fullmatch(row.formula)]
+    formulas = [Formula(row.title, f"{row.id} · {row.source}", row.formula) for row in shown]
     return Recipe(
         name=entry.name,
         title=title_for(entry, experiment),

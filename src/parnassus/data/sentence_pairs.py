@@ -29,7 +29,7 @@ def pair_file(path: Path | str) -> Translations:
     """
     path = Path(path)
     pairs: dict[tuple[str, str], None] = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         parts = [part.strip() for part in line.split("\t")]

@@ -1,6 +1,7 @@
 """The commands that make sense after a run, derived from what its experiment declares."""
 
 import importlib
+from pathlib import Path
 from shlex import quote
 
 from parnassus.atlas.declarations import Entry
@@ -12,7 +13,7 @@ PURPOSES = {
     "sample": "Draw samples from the trained model",
     "predict": "Apply it to new input",
     "evaluate": "Evaluate it again, or on other data",
-    "explain": "Explain its predictions for rows of a table",
+    "explain": "Explain its predictions",
     "watch": "Watch the trained agent",
 }
 FLAGS = {"sample": {"prompt": "Once"}, "evaluate": {"data": "OTHER"}}
@@ -26,12 +27,12 @@ def next_commands(name: str, experiment: object, folder: RunFolder) -> dict[str,
         return {}
     entry = atlas.experiments[name]
     run = quote(folder.path.name if folder.path.parent == RUNS else str(folder.path))
-    data = quote(str(getattr(experiment, "data", "my.csv")))
+    data = str(getattr(experiment, "data", "my.csv"))
     suggested = {verb: command_for(folder, verb, *_flags(entry, verb)) for verb in entry.verbs}
     suggested |= {
-        each.verb: f"parnassus {each.example.format(run=run, data=data)}"
+        each.verb: f"parnassus {each.example.format(run=run, data=quote(data))}"
         for each in atlas.commands.values()
-        if each.method and callable(getattr(experiment, each.method, None))
+        if each.method and callable(getattr(experiment, each.method, None)) and not Path(data).expanduser().is_dir()
     }
     return {PURPOSES.get(verb, f"Use it with {verb}"): command for verb, command in suggested.items()}
 

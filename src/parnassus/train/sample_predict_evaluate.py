@@ -70,7 +70,8 @@ class Input:
             yield from (line.rstrip("\n") for line in sys.stdin)
             return
         try:
-            yield from self.path.read_text(encoding="utf-8").splitlines()
+            with self.path.open(encoding="utf-8") as file:
+                yield from (line.rstrip("\n") for line in file)
         except UnicodeDecodeError as error:
             raise RunError(f"{self.path} is not UTF-8 text: {error.reason} at byte {error.start}") from None
 

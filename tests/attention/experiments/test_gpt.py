@@ -71,3 +71,24 @@ def test_bigram_loss_uses_add_k_smoothing() -> None:
     train, test = torch.tensor([0, 1, 0, 1, 2]), torch.tensor([0, 1, 1])
     expected = -(log(2.1 / 2.3) + log(0.1 / 2.3)) / 2
     assert gpt.bigram_loss(train, test, 3) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("token", "before", "expected"),
+    [
+        ("t", " ", True),
+        ("t", "\n", True),
+        ("t", "a", False),
+        (" the", "a", True),
+        (" ", "a", False),
+        (" 7", "a", False),
+    ],
+)
+def test_beginnings_of_words(token: str, before: str, expected: bool) -> None:
+    assert gpt.begins_word(token, before) == expected
+
+
+def test_bits_at_the_beginning_of_words_are_measured() -> None:
+    names, bits = ["a", " ", "b", "c"], torch.tensor([1.0, 4.0, 3.0])
+    assert gpt.compare_word_starts(names, bits) == ": 4.00 bits at the beginning of words, 2.00 elsewhere"
+    assert gpt.compare_word_starts(["a", "b"], bits[:1]) == ""

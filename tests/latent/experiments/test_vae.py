@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from parnassus.data import DataError, open_images
-from parnassus.latent.experiments import iwae, vae
+from parnassus.latent.experiments import autoencoder_latent_map, iwae, vae
+from parnassus.latent.variational.decoders import BernoulliDecoder, GaussianDecoder
 from parnassus.latent.variational.vae import VAE
 from parnassus.train.trained import TrainedRun
 
@@ -62,3 +63,19 @@ def test_images_of_another_shape_raise_data_error(trained_run: Callable[..., Tra
     shapes = r"images must have the model's shape \(1, 28, 28\); those of digits have \(1, 8, 8\)"
     with pytest.raises(DataError, match=shapes):
         vae.Evaluate(data="digits")([trained_run("vae")])
+
+
+def test_colour_images_get_a_gaussian_decoder_by_default() -> None:
+    shapes = {"grey": (1, 8, 8), "colour": (3, 8, 8)}
+    found = {name: type(vae.Experiment(width=8).model(shape).decoder) for name, shape in shapes.items()}
+    assert found == {"grey": BernoulliDecoder, "colour": GaussianDecoder}
+    assert isinstance(vae.Experiment(width=8, use_gaussian_decoder=False).model((3, 8, 8)).decoder, BernoulliDecoder)
+    assert isinstance(vae.Experiment(width=8, use_gaussian_decoder=True).model((1, 8, 8)).decoder, GaussianDecoder)
+
+
+def test_answer_on_the_latent_space_depends_on_its_metrics() -> None:
+    normal = {"centre_offset": 0.05, "anisotropy": 1.0, "coverage": 0.5, "hole_depth": 0.3}
+    assert "is used as well as" in autoencoder_latent_map.describe_latent_space(normal, normal)
+    answer = autoencoder_latent_map.describe_latent_space({**normal, "anisotropy": 4.0}, normal)
+    assert "not well used: the ratio of the longest to the shortest axis is 4 instead of 1." in answer
+    assert "holes" not in answer

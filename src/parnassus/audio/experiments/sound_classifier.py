@@ -120,9 +120,8 @@ class Experiment:
             "results",
             f"Test accuracy on {len(test)} sounds: log-mel frames {accuracies['log_mel']:.1%}, cepstra "
             f"{accuracies['cepstra']:.1%} with {self.num_mfcc} features per token instead of {self.num_mels}, wave "
-            f"patches {accuracies['wave']:.1%}. Pulses fall at different positions of each patch, so equal sounds have "
-            "different wave patches but similar spectra. Classification by the nearest mean of time-averaged cepstra "
-            f"reaches {nearest:.1%}.",
+            f"patches {accuracies['wave']:.1%}. {explain_waves(accuracies)}Classification by the nearest mean of "
+            f"time-averaged cepstra reaches {nearest:.1%}.",
         )
         return {
             **{f"accuracy/{name}": value for name, value in accuracies.items()},
@@ -209,6 +208,16 @@ class Evaluate:
         sounds = Split(waves, label_of[torch.cat([part.labels for part in parts])])
         accuracies = {f"{tokens}_accuracy": accuracy(model, sounds) for tokens, model in models.named_models()}
         return {"run": trained.folder.path.name, "data": name, "sounds": len(sounds), **accuracies}
+
+
+def explain_waves(accuracies: Mapping[str, float]) -> str:
+    """Why the wave is a worse input than the spectrum, if it is."""
+    if accuracies["wave"] >= min(accuracies["log_mel"], accuracies["cepstra"]):
+        return ""
+    return (
+        "Periods begin at different positions of each patch, so equal sounds have different wave patches but similar "
+        "spectra. "
+    )
 
 
 def as_split(recordings: Recordings, samples: int) -> Split:
@@ -317,8 +326,8 @@ def plot_envelope(run: Run, wave: Tensor, name: str, filters: Tensor, *, hop: in
     run.figure(
         "spectral envelope",
         figure,
-        f"The loudest frame of “{name}”: harmonics of the voice under the formants of the vocal tract. Mel bands and "
-        "the first cepstra keep the formants.",
+        f"The loudest frame of “{name}”: mel bands and the first cepstra keep the envelope of the spectrum, not its "
+        "harmonics.",
     )
 
 

@@ -91,7 +91,7 @@ def _captions(part: str, language: str) -> list[str]:
 
 
 def _lines(path: Path, count: int) -> list[str]:
-    lines = read_text(path).splitlines()
+    lines = read_text(path).removesuffix("\n").split("\n")
     if len(lines) != count:
         raise DataError(f"{path} has {len(lines):,} lines instead of {count:,}.")
     return lines

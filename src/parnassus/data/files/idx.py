@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ def split_idx(content: bytes, name: str) -> tuple[UInt8[Tensor, "..."], bytes]:
     if len(content) < start:
         raise DataError(f"{name} is truncated in its header ({len(content)} bytes).")
     shape = [int(size) for size in np.frombuffer(content[4:start], dtype=">u4")]
-    size = int(np.prod(shape, dtype=np.int64))
+    size = prod(shape)
     if len(content) < start + size:
         raise DataError(f"{name} is truncated: {shape} needs {size} bytes, but has {len(content) - start}.")
     array = np.frombuffer(content, dtype=np.uint8, count=size, offset=start).reshape(shape)

@@ -77,7 +77,8 @@ class DateColumn:
         cell = table.rows[row][1][index]
         day = self.fill if is_missing(cell) else parse_date(cell, self.date_format)
         if day is None:
-            raise DataError(f"{table.place(row, index)}: {cell} is not a date of the form {self.date_format}.")
+            example = datetime(2020, 12, 31).strftime(self.date_format)
+            raise DataError(f"{table.place(row, index)}: {cell} is not a date of the form {example}, as in training.")
         return day
 
     @property

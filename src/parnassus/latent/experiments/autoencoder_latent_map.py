@@ -153,7 +153,7 @@ class Experiment:
         run.figure("holes", figure, "Images decoded from midpoints between two codes that are far from every code.")
         metrics = {name.replace(" ", "_"): float(value) for name, value in rows[0].items() if name}
         normal_metrics = {name.replace(" ", "_"): float(value) for name, value in rows[1].items() if name}
-        run.note("Problem 4.2", _describe_latent_space(metrics, normal_metrics))
+        run.note("Problem 4.2", describe_latent_space(metrics, normal_metrics))
         return metrics
 
 
@@ -166,7 +166,7 @@ COMPARED: dict[str, tuple[str, Callable[[float, float], bool]]] = {
 """Metrics of the codes, their names, and when they are worse than those of standard normal points."""
 
 
-def _describe_latent_space(metrics: dict[str, float], normal: dict[str, float]) -> str:
+def describe_latent_space(metrics: dict[str, float], normal: dict[str, float]) -> str:
     """The answer to Problem 4.2 in words: the metrics that differ from those of as many standard normal points."""
     faults = [
         f"{name} is {metrics[key]:.2g} instead of {normal[key]:.2g}"

@@ -206,7 +206,7 @@ def plot_images(run: Run, model: VAE, data: Dataset, x: Tensor, coordinate_rates
         {"coordinate": f"z_{unit + 1}", "rate": float(coordinate_rates[unit])} for unit in units
     ]
     run.table("rates", rows, "Mean rate of the coordinates with the largest rates, in nats.")
-    if data.train.x.min() >= 0 and len(shown):
+    if isinstance(model.decoder, BernoulliDecoder) and len(shown):
         run.note(
             "pixels",
             f"A uniform distribution over binary images of {shown[0].numel()} pixels has an entropy of "

@@ -171,7 +171,7 @@ def plot_attributions(run: Run, x: Tensor, found: Attribution, data: Dataset, ta
     prediction, values = found.prediction[:, 0], found.values[:, 0].cpu()
     row = int((prediction - 0.5).abs().argmin() if data.classes else prediction.argmax())
     label = f"probability of {target}" if data.classes else target
-    labels = [f"{name} = {number:.3g}" for name, number in zip(data.columns, x[row].tolist(), strict=True)]
+    labels = [f"{name} = {number:.5g}" for name, number in zip(data.columns, x[row].tolist(), strict=True)]
     run.figure(
         "waterfall",
         plot_waterfall(
