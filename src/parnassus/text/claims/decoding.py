@@ -1,6 +1,7 @@
 """Claims about sampling, beam search, n-gram smoothing and perplexity (book secs. 9.2, 9.3)."""
 
 from itertools import pairwise
+from math import log
 
 import torch
 from scipy.stats import chisquare
@@ -86,13 +87,35 @@ def beam_search_ranges_from_greedy_to_exhaustive() -> Evidence:
             torch.tensor([wide.best(row).tokens for row in rows]), torch.stack([each.best() for each in continuations])
         ),
         exact_with_stop_and_penalty=close(
-            torch.tensor([stopping.best(row).score for row in rows]),
+            torch.tensor([stopping.best(row).score for row in rows], dtype=torch.float64),
             torch.stack([each.scores(0.75).max() for each in ended]),
-            rtol=1e-6,
+            rtol=1e-12,
         ),
         beam_gain=greater_equal(
             torch.tensor([wide.best(row).log_prob - narrow.best(row).log_prob for row in rows]).max(), 0.01
         ),
+    )
+
+
+@claim("B9.3-13")
+def beam_search_continues_while_a_longer_text_can_have_a_better_score() -> Evidence:
+    """A prefix of probability 1/20 that continues with certainty has the best score log(1/20)/10 at α = 1.
+
+    Both complete texts are more likely, so that without a penalty the search ends after two steps (book sec. 9.3).
+    """
+    tokens = torch.tensor([2, 2, 0] * 10 + [2, 2, 1, 0] * 9 + [2, 2, 1, 1, 1])
+    model = NGramModel.fit(tokens, 3, vocabulary=3, smoothing=0.0)
+    with_penalty, without = (
+        beam_search(model, torch.tensor([[2, 2]]), width=2, length=10, stop=0, penalty=penalty)
+        for penalty in (1.0, 0.0)
+    )
+    every_text = enumerate_continuations(model, torch.tensor([2, 2]), length=10, stop=0)
+    return all_of(
+        best_score=close(with_penalty.best().score, log(1 / 20) / 10, rtol=1e-12),
+        best_of_all=close(with_penalty.best().score, every_text.scores(1.0).max(), rtol=1e-12),
+        steps=close(float(len(with_penalty.steps)), 10.0),
+        steps_without_penalty=close(float(len(without.steps)), 2.0),
+        best_without_penalty=close(without.best().log_prob, log(1 / 2), rtol=1e-12),
     )
 
 
