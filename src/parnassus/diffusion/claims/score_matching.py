@@ -115,14 +115,14 @@ def denoising_equals_explicit_score_matching_of_the_noisy_density() -> Evidence:
     )
 
 
-def best_coefficient(field: Callable[[Tensor], Tensor]) -> Tensor:
+def best_coefficient(field: Callable[[Tensor], Tensor], std: float = NOISE**0.5) -> Tensor:
     """The a that minimises denoising score matching of a · field(x̃), exactly, for x ~ N(0, s²).
 
     The loss is a parabola in a, known from three points.
     """
     x, noise = VARIANCE**0.5 * SIGNS[:, :1], SIGNS[:, 1:]
     below, centre, above = (
-        denoising_score_matching(lambda y, a=a: a * field(y), x, noise, std=NOISE**0.5).mean() for a in (-1.0, 0.0, 1.0)
+        denoising_score_matching(lambda y, a=a: a * field(y), x, noise, std=std).mean() for a in (-1.0, 0.0, 1.0)
     )
     return (below - above) / (2 * (below + above - 2 * centre))
 
