@@ -4,6 +4,7 @@ from parnassus.music.form import form_entropy, generate_modulating_pieces, secti
 from parnassus.music.inpainting import inpaint, resample_notes
 from parnassus.music.keys import KEYS, Key, estimate_key, fraction_in_key, key_scores
 from parnassus.music.note_names import format_bars, parse_chord, parse_pitch, pitch_name
+from parnassus.music.performance_tokeniser import Performance, decode_performance, encode_performance
 from parnassus.music.rhythm import (
     Melodies,
     generate_melodies,
@@ -20,11 +21,14 @@ __all__ = [
     "KEYS",
     "Key",
     "Melodies",
+    "Performance",
     "Solos",
     "VoiceTokeniser",
     "chord_name",
     "chord_tone_fraction",
     "chord_tones",
+    "decode_performance",
+    "encode_performance",
     "estimate_key",
     "form_entropy",
     "format_bars",

@@ -93,9 +93,9 @@ def test_russian_roulette_is_unbiased_and_truncated_series_is_biased() -> None:
         _, expected = exact_log_det(branch, z[:1])
         for directions in (unit_directions, rademacher_directions, partial(rademacher_directions, count=2)):
             _, estimate = RussianRouletteLogDet(0.4, min_terms=1, directions=directions)(branch, z)
-            assert float((estimate.mean() - expected).abs()) < 4 * float(estimate.std() / len(z) ** 0.5)
+            assert float((estimate.mean() - expected).abs()) < 0.03  # standard errors of 0.005 to 0.01
         _, truncated = PowerSeriesLogDet(2)(branch, z)
-        assert float((truncated.mean() - expected).abs()) > 20 * float(truncated.std() / len(z) ** 0.5)
+        assert float((truncated.mean() - expected).abs()) > 0.1
 
 
 def test_density_integrates_to_one_and_has_gradients() -> None:

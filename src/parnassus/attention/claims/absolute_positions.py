@@ -1,5 +1,7 @@
 """Claims about positions added to tokens: learned tables and sinusoidal encodings (Diehl sec. 3, book sec. 10.1)."""
 
+from math import cos, sin
+
 import torch
 from torch import Tensor, nn
 
@@ -56,6 +58,24 @@ def shifting_a_sinusoidal_encoding_is_a_rotation() -> Evidence:
     encoding, shifts = encodings(300, 32), (1, 7, 100)
     rotated = torch.stack([encoding[:200] @ rotation_matrix(float(k), 32) for k in shifts])  # rows: x R = (Rᵀ x)ᵀ
     return close(rotated, torch.stack([encoding[k : k + 200] for k in shifts]), atol=1e-12)
+
+
+@claim("D3.3", "D3.4")
+@torch.no_grad()
+def embeddings_add_the_vector_of_the_position() -> Evidence:
+    """token(x_t) + p_t with learned p_t; √d token(x_t) + pe_t with sinusoidal pe_t; from any start (Diehl sec. 3)."""
+    torch.manual_seed(0)
+    learned, fixed = PositionalEmbedding(9, 12, 6).double(), SinusoidalEmbedding(9, 6).double()
+    tokens = torch.tensor([[3, 1, 8, 8], [0, 2, 5, 1]])
+    waves = torch.tensor(
+        [[f(t / 10_000 ** (2 * i / 6)) for i in range(3) for f in (sin, cos)] for t in range(5, 9)], dtype=torch.float64
+    )
+    rows = learned.tokens.weight[tokens] + torch.stack([learned.positions.weight[t] for t in range(5, 9)])
+    return all_of(
+        learned=close(learned(tokens, 5), rows, atol=1e-15),
+        sinusoidal=close(fixed(tokens, 5), 6**0.5 * fixed.tokens.weight[tokens] + waves, atol=1e-6),
+        later_positions=close(fixed(tokens, 5)[:, 2:], fixed(tokens[:, 2:], 7), atol=1e-12),
+    )
 
 
 @claim("D3.3")

@@ -12,6 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
 from parnassus.attention.core.attention_maps import attention_entropy
 from parnassus.attention.core.dot_product import attention, attention_weights, fused_attention
+from parnassus.attention.core.masks import causal_mask
+from parnassus.attention.core.multi_head import AttentionWidths, MultiHeadAttention
 from parnassus.attention.core.self_attention import SelfAttention
 from parnassus.attention.efficient.operation_counts import (
     count_multiplications,
@@ -154,6 +156,7 @@ def attention_in_matrix_form_equals_a_loop_over_queries() -> Evidence:
     return all_of(
         loop=close(output, rows, rtol=1e-12),
         library=close(output, scaled_dot_product_attention(query, key, value), rtol=1e-10),
+        fused=close(fused_attention(query, key, value), rows, rtol=1e-10),
         rows_sum_to_one=close(weights.sum(-1), 1.0, atol=1e-14),
         invariant_to_key_order=close(
             attention(query, key[:, keys_order], value[:, keys_order]).output, output, rtol=1e-10
@@ -213,11 +216,34 @@ def attention_weight_on_matches_counts_them() -> Evidence:
     words, counts = ("abbca", "abbcb", "bbbba"), torch.tensor([2.0, 3.0, 1.0], dtype=torch.float64)
     weight = torch.stack([match_weight(word, 1.5) for word in words])
     odds = weight / (1 - weight) / exp(1.5)  # c / (n − c)
+    layer = MultiHeadAttention(AttentionWidths(3, 3, 3, 3), 1, bias=False, scale=1.5).double()
+    for part in (layer.query, layer.key, layer.value, layer.out_proj):
+        part.weight.data = torch.eye(3, dtype=torch.float64)
+    one_hot = torch.nn.functional.one_hot(torch.tensor([[0, 1, 1, 2, 1]]), 3).double()  # abbcb
     weights_by_count = torch.stack([match_weight("b" * (9 - c) + "a" * c, 1.5) for c in range(1, 10)])
     return all_of(
         formula=close(weight, counts * exp(1.5) / (counts * exp(1.5) + 5 - counts), rtol=1e-12),
         counts=close(5 * odds / (1 + odds), counts, rtol=1e-9),
+        output_of_a_layer=close(layer(one_hot, one_hot, one_hot)[0, -1, 1], weight[1], rtol=1e-12),
         increases_with_the_count=greater_equal(weights_by_count.diff(), 0.01),
+    )
+
+
+@claim("B10.1.1-13")
+def all_positions_are_computed_in_one_call() -> Evidence:
+    """Causal attention of T queries at once equals T calls with one more key each (book sec. 10.1.1)."""
+    query, key, value = (standard_normal(2, 3, 11, 4, seed=seed) for seed in range(3))
+    steps = [
+        fused_attention(query[:, :, t : t + 1], key[:, :, : t + 1], value[:, :, : t + 1], causal=True)
+        for t in range(11)
+    ]
+    mask, bias = torch.rand(11, 11, generator=torch.Generator().manual_seed(0)) < 0.7, standard_normal(11, 11, seed=3)
+    masked = fused_attention(query, key, value, mask, bias=bias, scale=0.3, causal=True)
+    return all_of(
+        one_call=close(fused_attention(query, key, value, causal=True), torch.cat(steps, 2), atol=1e-12),
+        mask_and_bias=close(
+            masked, attention(query, key, value, mask & causal_mask(11), bias=bias, scale=0.3).output, atol=1e-12
+        ),
     )
 
 

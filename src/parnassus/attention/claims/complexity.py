@@ -1,5 +1,6 @@
 """Claims about complexity: operation counts bounded by C · g(n) for n ≥ n₀ (Diehl sec. 4)."""
 
+from itertools import count
 from math import ceil, log2
 
 import torch
@@ -10,13 +11,16 @@ from parnassus.attention.efficient.complexity import (
     big_o_witness,
     binary_search,
     bubble_sort,
+    crossover_length,
     exact_attention_operations,
+    growth_exponent,
     is_within_bound,
     linear_attention_operations,
     linked_list,
     list_access,
     merge_sort,
 )
+from parnassus.attention.fast.peak_memory import peak_memory
 
 SIZES = (4, 8, 16, 32, 64, 128, 256)
 
@@ -33,6 +37,7 @@ def a_big_o_witness_is_a_constant_and_a_start() -> Evidence:
         constant=close(quadratic.constant, 4.0),
         holds_from_the_start=close(float(is_within_bound(quadratic, sizes, counts, lambda n: n * n)), 1.0),
         fails_before=close(float(is_within_bound(earlier_start, sizes, counts, lambda n: n * n)), 0.0),
+        exponent=close(growth_exponent([10, 20, 80], [n**1.7 for n in (10, 20, 80)]), 1.7, atol=1e-12),
         linear_constant_grows=rate(
             torch.tensor([1e3, 1e4], dtype=torch.float64),
             torch.tensor(smallest_constants[2:], dtype=torch.float64),
@@ -53,9 +58,25 @@ def attention_is_quadratic_and_linear_attention_linear_in_the_length() -> Eviden
         big_o_witness(pairs[:end], [exact_attention_operations(*size) for size in pairs[:end]], lambda n, d: n * d)
         for end in (3, 6, 9)
     ]
+    sizes = [(8, 4), (30, 1), (64, 64)]
+    crossovers = [
+        next(n for n in count(1) if linear_attention_operations(n, m, d) < exact_attention_operations(n, d))
+        for m, d in sizes
+    ]
+    found = [crossover_length(m, d) for m, d in sizes]
+
+    def two_alive() -> None:
+        """Three tensors of 1,000 numbers, of which at most two exist at one time."""
+        x = torch.zeros(1_000, dtype=torch.float64)
+        x = torch.ones(1_000, dtype=torch.float64)
+        del x
+        torch.zeros(1_000, dtype=torch.float64)
+
     return all_of(
         exact=close(exact.constant, 2.0),
         linear=close(linear.constant, 2.0 + 1 / 8),
+        crossover=close(torch.tensor(crossovers), torch.tensor(found)),
+        bytes_of_two_of_three_tensors=close(float(peak_memory(two_alive)), 2 * 8 * 1_000),
         exact_is_not_linear=rate(
             torch.tensor([8.0, 64.0, 512.0]),
             torch.tensor([witness.constant for witness in witnesses_without_square]),

@@ -58,6 +58,7 @@ def kernels_depend_on_distances_only() -> Evidence:
     rotated = anisotropic(query @ rotation, key @ rotation)
     return all_of(
         **parts,
+        constant=close(similarity(query, 100 * key, kernel=constant_kernel), 1.0),
         bandwidths_by_coordinate_are_not_rotation_invariant=greater_equal(
             (rotated - anisotropic(query, key)).abs().max(), 0.05
         ),

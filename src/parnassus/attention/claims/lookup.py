@@ -21,9 +21,11 @@ from parnassus.attention.core.lookup import (
 from parnassus.attention.core.masks import causal_mask
 from parnassus.attention.core.scores import BilinearScore, cosine_score, dot_score, gaussian_score, scaled_score
 from parnassus.attention.core.self_attention import SelfAttention
+from parnassus.attention.efficient.neighbour_mixing import NeighbourMixing
 from parnassus.attention.regression.kernels import similarity
 from parnassus.losses.classification import softmax, softmax_jacobian
 from parnassus.probability import standard_normal
+from parnassus.recurrent.encoder import RecurrentEncoder
 
 LAMBDAS = torch.tensor([0.0, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0], dtype=torch.float64)
 
@@ -138,6 +140,11 @@ def a_soft_lookup_sharpens_with_the_scale_of_the_query() -> Evidence:
         output_is_not_the_value=greater_equal((soft_lookup(basis[2:3], basis, values).output - values[2]).norm(), 0.1),
         weight_increases_with_scale=greater_equal(torch.stack(weight_by_scale).diff(), 0.0),
         limit_is_the_value=close(soft_lookup(100 * basis[2:3], basis, values).output, values[2:3], atol=1e-12),
+        limit_is_the_hard_lookup=close(
+            soft_lookup(3000 * standard_normal(9, 8), basis, values).output,
+            hard_lookup(standard_normal(9, 8), basis, values).output,
+            atol=1e-9,
+        ),
         weights_sum_to_one=close(soft_lookup(standard_normal(9, 8), basis, values).weights.sum(-1), 1.0, atol=1e-14),
     )
 
@@ -219,6 +226,7 @@ def values_of_different_magnitudes_show_the_weights_as_digits() -> Evidence:
         expected[i] = sum(exponentials[j] / exponentials.sum() * value[0, j] for j in range(3))
     return all_of(
         loop=close(output[0], expected, rtol=1e-13),
+        soft_lookup=close(soft_lookup(query[0], key[0], value[0]).output, expected, rtol=1e-13),
         columns_are_equal=close(output, output[..., :1].expand_as(output), rtol=1e-14),
         leading_digits_are_the_last_weight=close(output[..., 0] / 1e6, weights[..., 2], atol=2e-3),
     )
@@ -256,12 +264,12 @@ def attention_has_the_properties_of_a_database_lookup() -> Evidence:
 def recurrent_and_convolutional_networks_take_any_length() -> Correction:
     """A recurrent and a fully convolutional network accept 5 and 50 steps with the same weights (book sec. 10.1.3)."""
     torch.manual_seed(0)
-    recurrent, convolution, dense = nn.GRU(3, 4, batch_first=True), nn.Conv1d(3, 4, 3), nn.Linear(15, 4)
+    recurrent, convolution, dense = RecurrentEncoder(7, width=4), NeighbourMixing(3, 2), nn.Linear(15, 4)
 
     def run_both_lengths() -> None:
         for length in (5, 50):
-            recurrent(torch.zeros(1, length, 3))
-            convolution(torch.zeros(1, 3, length))
+            recurrent(torch.ones(1, length, dtype=torch.int64))
+            convolution(torch.zeros(1, length, 3))
 
     return Correction(
         printed=raises(RuntimeError, run_both_lengths),

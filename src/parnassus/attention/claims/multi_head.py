@@ -36,7 +36,7 @@ def library_layer(ours: MultiHeadAttention) -> nn.MultiheadAttention:
     return library
 
 
-@claim("B10.1-6", "D2.2.6")
+@claim("B10.1-6", "B10.1.1-2", "D2.2.6")
 @torch.no_grad()
 def multi_head_attention_matches_torch() -> Evidence:
     """Concatenated heads and a dense layer: torch's layer with these weights, masked or not (book sec. 10.1)."""

@@ -16,6 +16,7 @@ from parnassus.attention.efficient.random_features import (
     draw_phases,
     fourier_features,
     gaussian_directions,
+    log_positive_features,
     orthogonal_directions,
     positive_features,
     positive_rbf_features,
@@ -42,9 +43,12 @@ def the_mean_of_the_exponential_of_a_gaussian() -> Evidence:
     """E exp(Zᵀx) = exp(‖x‖²/2) for Z ~ N(0, I), by quadrature and by sampling (Diehl lem. 4.2)."""
     exact = (X.square().sum() / 2).exp()
     samples = (normal_samples() @ X).exp()
+    variance = float((2 * X.square().sum()).exp() - exact.square())
+    feature = gaussian_expectation(lambda z: log_positive_features(X, z[None])[0].exp(), STANDARD, nodes=20)
     return all_of(
         quadrature=close(gaussian_expectation(lambda z: (z @ X).exp(), STANDARD, nodes=20), exact, rtol=1e-12),
-        sampling=close(samples.mean(), exact, atol=4 * float(samples.std()) / NUM_DRAWS**0.5),
+        features_have_mean_one=close(feature, 1.0, rtol=1e-12),
+        sampling=close(samples.mean(), exact, atol=4 * (variance / NUM_DRAWS) ** 0.5),
         other_variances_differ=greater_equal((2 * normal_samples() @ X).exp().mean() - exact, 0.1),
     )
 
@@ -52,8 +56,8 @@ def the_mean_of_the_exponential_of_a_gaussian() -> Evidence:
 @claim("D4.1.4")
 def positive_features_are_unbiased_with_a_known_variance() -> Evidence:
     """E ψ(x)ᵀψ(y) = e^⟨x,y⟩, with variance e^{−‖x‖²−‖y‖²}(e^{2s} − e^s) per draw, s = ‖x+y‖² (Diehl eq. 3)."""
-    log_products = (X.square().sum() + Y.square().sum()) / -2 + normal_samples() @ (X + Y)
-    products = log_products.exp()  # ψ(x)ᵀψ(y) with k = 1, one value per draw
+    directions = normal_samples()
+    products = len(directions) * positive_features(X, directions) * positive_features(Y, directions)  # one per draw
 
     def square(z: Tensor) -> Tensor:
         psi = positive_features(torch.stack([X, Y]), z[None])
@@ -63,7 +67,7 @@ def positive_features_are_unbiased_with_a_known_variance() -> Evidence:
     s = (X + Y).square().sum()
     closed_form = (-X.square().sum() - Y.square().sum()).exp() * ((2 * s).exp() - s.exp())
     return all_of(
-        mean=close(products.mean(), (X @ Y).exp(), atol=4 * float(products.std()) / NUM_DRAWS**0.5),
+        mean=close(products.mean(), (X @ Y).exp(), atol=4 * float(closed_form / NUM_DRAWS) ** 0.5),
         variance_by_quadrature=close(second_moment - (2 * X @ Y).exp(), positive_variance(X, Y), rtol=1e-9),
         formula=close(positive_variance(X, Y), closed_form, rtol=1e-12),
         variance_by_sampling=close(products.var(), positive_variance(X, Y), rtol=0.03),
@@ -160,12 +164,11 @@ def both_kinds_of_features_give_the_rbf_kernel() -> Evidence:
         return fourier_features(points, normal_samples(count, seed), phases, gamma=gamma)
 
     fourier_errors = errors(fourier)
-    log_products = normal_samples() * (2 * gamma) ** 0.5 @ (X + Y) - 2 * gamma * (X.square().sum() + Y.square().sum())
-    kernel = (-gamma * (X - Y).square().sum()).exp()
+    kernel, scale = (-gamma * (X - Y).square().sum()).exp(), (2 * gamma) ** 0.5
+    psi_x, psi_y = (positive_rbf_features(point, normal_samples(), gamma=gamma) for point in (X, Y))
+    variance = positive_variance(scale * X, scale * Y) * (-2 * gamma * (X.square().sum() + Y.square().sum())).exp()
     return all_of(
-        positive_mean=close(
-            log_products.exp().mean(), kernel, atol=4 * float(log_products.exp().std()) / NUM_DRAWS**0.5
-        ),
+        positive_mean=close(psi_x @ psi_y, kernel, atol=4 * float(variance / NUM_DRAWS) ** 0.5),
         fourier=rate(counts, fourier_errors, -0.5, atol=0.15),
         positive=rate(
             counts,
@@ -207,9 +210,26 @@ def ridge_on_features_tends_to_kernel_ridge() -> Evidence:
 def the_cross_term_has_the_factor_two_gamma() -> Correction:
     """‖x − y‖² = ‖x‖² − 2xᵀy + ‖y‖²: the remark omits the 2 (Diehl sec. 4.1)."""
     gamma = 0.7
-    kernel = (-gamma * (X - Y).square().sum()).exp()
+    kernel = similarity(X[None], Y[None], bandwidth=(2 * gamma) ** -0.5)
     norms = (-gamma * (X.square().sum() + Y.square().sum())).exp()
     return Correction(
         printed=close(norms * (gamma * X @ Y).exp(), kernel, rtol=1e-3),
         corrected=close(norms * (2 * gamma * X @ Y).exp(), kernel, rtol=1e-12),
+    )
+
+
+@erratum("D4.1.4", printed="1/√k with k_1 … k_n the keys", right="1/√M with M the number of features ω_1 … ω_M")
+def the_features_are_not_as_many_as_the_keys() -> Correction:
+    """The letter k is used for the keys and for the number of features; only the latter normalises ψ (Diehl eq. 3)."""
+    keys, directions = standard_normal(40, 3), normal_samples()
+    products = (directions @ (X + Y)).exp().sum() * (-(X.square().sum() + Y.square().sum()) / 2).exp()
+    exact = (X @ Y).exp()
+    return Correction(
+        printed=close(products / len(keys), exact, rtol=0.05),
+        corrected=all_of(
+            number_of_features=close(products / len(directions), exact, rtol=0.01),
+            product_of_features=close(
+                positive_features(X, directions) @ positive_features(Y, directions), products / NUM_DRAWS, rtol=1e-9
+            ),
+        ),
     )

@@ -91,7 +91,9 @@ def scaled_dot_products_have_variance_one() -> Evidence:
     plain = {d: dot_score(q, k).flatten() for d, (q, k) in samples.items()}
     scaled = {d: scaled_score(q, k).flatten() for d, (q, k) in samples.items()}
     self_scores = scaled_score(samples[64][0], samples[64][0])
+    query, key = standard_normal(3, 64, seed=2), standard_normal(5, 64, seed=3)
     return all_of(
+        weights=close(attention_weights(query, key), scaled_score(query, key).softmax(-1), atol=1e-14),
         mean=close(torch.stack([scores.mean() for scores in scaled.values()]), 0.0, atol=0.03),
         variance=close(torch.stack([scores.var() / d for d, scores in plain.items()]), 1.0, atol=0.05),
         scaled=close(torch.stack([scores.var() for scores in scaled.values()]), 1.0, atol=0.05),

@@ -25,6 +25,7 @@ from parnassus.attention.core.self_attention import SelfAttention
 from parnassus.attention.models.block import Block, DecoderBlock, ResidualConnection, feed_forward, post_norm, pre_norm
 from parnassus.attention.models.encoder import encoder
 from parnassus.attention.models.seq2seq import Transformer, seq2seq
+from parnassus.attention.positions.learned import PositionalEmbedding
 
 WIDTH, HEADS = 16, 4
 
@@ -112,7 +113,7 @@ def outputs_depend_on_the_positions_their_mask_allows() -> Evidence:
     )
 
 
-@claim("B10.1.1-1", "B10.1.1-7")
+@claim("B10.1.1-1", "B10.1.1-7", "B10.1.1-8")
 def a_seq2seq_transformer_returns_one_distribution_per_target_token() -> Evidence:
     """Embeddings, encoder, decoder, softmax: n words in, m ≠ n distributions out (book sec. 10.1.1)."""
     torch.manual_seed(0)
@@ -176,7 +177,12 @@ def the_printed_call_is_separated_from_its_layer() -> Correction:
     separated, joined = "x = embed(3, 5)\n          (tokens)\n", "x = embed(3, 5)(tokens)\n"
     return Correction(
         printed=runs(lambda: compile(separated, "listing", "exec"), unless=IndentationError),
-        corrected=runs(lambda: compile(joined, "listing", "exec"), unless=IndentationError),
+        corrected=all_of(
+            listing=runs(lambda: compile(joined, "listing", "exec"), unless=IndentationError),
+            call=close(
+                torch.tensor(PositionalEmbedding(3, 5, 4)(torch.zeros(1, 5).long()).shape), torch.tensor([1, 5, 4])
+            ),
+        ),
     )
 
 

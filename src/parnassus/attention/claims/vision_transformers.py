@@ -8,6 +8,7 @@ from parnassus.atlas import Evidence, all_of, claim, close, greater_equal
 from parnassus.attention.core.attention_maps import attention_distance
 from parnassus.attention.models.vit import (
     PatchEmbedding,
+    class_token_pool,
     dilated_receptive_field,
     mean_pool,
     patch_centres,
@@ -16,7 +17,7 @@ from parnassus.attention.models.vit import (
 )
 
 
-@claim("B10.1.2-9")
+@claim("B10.1.2-9", "B10.1.2-18")
 def patch_embedding_is_one_matrix_for_all_patches() -> Evidence:
     """Tokens = patches(x) W_E + positions: a strided convolution is this product (book sec. 10.1.2)."""
     torch.manual_seed(0)
@@ -31,7 +32,35 @@ def patch_embedding_is_one_matrix_for_all_patches() -> Evidence:
     )
 
 
-@claim("B10.1.2-9")
+@claim("B10.1.2-9", "B10.1.2-18")
+@torch.no_grad()
+def a_vit_is_an_encoder_of_patches_with_a_class_token() -> Evidence:
+    """A convolution with stride p, a class token in front, positions, blocks, norm, and a head on the class token.
+
+    Patches are cut by hand, and the pooled mean omits the class token (Dosovitskiy et al. 2020).
+    """
+    torch.manual_seed(0)
+    model = vit((3, 8, 12), 7, patch=4, width=16, heads=2, depth=2).double().eval()
+    patches = model.patches
+    patches.class_token.normal_()
+    assert patches.embed.bias is not None
+    x = torch.randn(2, 3, 8, 12, dtype=torch.float64)
+    cut = torch.stack([x[:, :, i : i + 4, j : j + 4].flatten(1) for i in (0, 4) for j in (0, 4, 8)], 1)
+    h = cut @ patches.embed.weight.flatten(1).mT + patches.embed.bias
+    h = torch.cat([patches.class_token.expand(2, 1, 16), h], 1) + patches.positions
+    for block in model.blocks:
+        h = block(h)
+    tokens = model.norm(h)
+    return all_of(
+        tokens=close(model.tokens(x), tokens, atol=1e-12),
+        logits=close(model(x), model.head(tokens[:, 0]), atol=1e-12),
+        class_token=close(class_token_pool(tokens), tokens[:, 0]),
+        mean_of_the_patches=close(mean_pool(tokens), tokens[:, 1:].sum(1) / 6, atol=1e-12),
+        parameters_of_the_positions=close(float(patches.positions.numel()), (1 + 2 * 3) * 16),
+    )
+
+
+@claim("B10.1.2-9", "B10.1.2-18")
 def without_positions_a_vit_is_invariant_to_the_order_of_patches() -> Evidence:
     """A ViT without positions gives shuffled patches equal logits; with them it does not (Dosovitskiy et al. 2020)."""
     torch.manual_seed(0)

@@ -11,7 +11,7 @@ from parnassus.errors import check_at_least_one
 
 
 class NeighbourMixing(nn.Module):
-    """y_t = W relu(Σ_{|s| ≤ r} c_s ⊙ x_{t+s}) + b: a depthwise convolution, then a linear map of the features.
+    """y_t = W relu(Σ_{|s| ≤ r} c_s ⊙ x_{t+s} + a) + b: a depthwise convolution, then a linear map of the features.
 
     The cost is O(T r d + T d²) where attention has O(T² d + T d²). The receptive field is `reach` r to each side, and
     the filter does not depend on the input (Wu et al. 2019).

@@ -16,7 +16,13 @@ from parnassus.audio.mu_law import (
     mu_law_encode,
     quantisation_error_bound,
 )
-from parnassus.audio.sound_classifier import LogMelSpectrogram, WavePatches
+from parnassus.audio.sound_classifier import (
+    MFCC,
+    LogMelSpectrogram,
+    SoundClassifier,
+    WavePatches,
+    crop_and_normalise,
+)
 from parnassus.audio.spectra import (
     cepstra,
     dct_matrix,
@@ -186,3 +192,37 @@ def a_time_shift_changes_wave_patches_but_not_spectra() -> Evidence:
 def _signal_to_noise(wave: Tensor, coded: Tensor) -> Tensor:
     """Signal-to-noise ratio in dB."""
     return 10 * (wave.square().mean(-1) / (coded - wave).square().mean(-1)).log10()
+
+
+@claim("B10.1.2-16")
+@torch.no_grad()
+def a_classifier_reads_sounds_as_standardised_tokens() -> Evidence:
+    """Log-mel bands, cepstra and patches of the same sounds, each feature standardised over the training sounds."""
+    torch.manual_seed(0)
+    waves = (2 * torch.rand(60, 1_600) - 1) * torch.linspace(0.05, 0.5, 60)[:, None]
+    spectrum = LogMelSpectrogram(20, window=WINDOW, rate=RATE)
+    parts = {}
+    for name, frontend, shape in (
+        ("bands", spectrum, (20, 13)),
+        ("cepstra", MFCC(spectrum, 9), (9, 13)),
+        ("patches", WavePatches(100), (100, 16)),
+    ):
+        classifier = SoundClassifier(frontend, 1_600, 4, width=16, heads=2, depth=1).eval()
+        classifier.fit_normalisation(waves)
+        tokens = frontend(waves)
+        scaled = torch.stack(
+            [(tokens[:, i] - tokens[:, i].mean()) / tokens[:, i].std(correction=0) for i in range(shape[0])], 1
+        )
+        parts[f"shape_of_{name}"] = close(torch.tensor(tokens.shape[1:]), torch.tensor(shape))
+        parts[f"standardised_{name}"] = close(classifier.token_image(waves)[:, :, 0], scaled, atol=1e-3)
+        parts[f"classes_of_{name}"] = close(classifier(waves), classifier.transformer(scaled[:, :, None]), atol=1e-4)
+    first = dct_matrix(20)[:9].double() @ spectrum(waves).double()
+    return all_of(**parts, cepstra_of_bands=close(MFCC(spectrum, 9)(waves), first, atol=1e-4))
+
+
+@claim("B10.1.2-16")
+def cropping_keeps_the_loudest_segment() -> Evidence:
+    """Of a long sound the samples with the most energy, of a short one all with zeros behind; the peak is 1."""
+    long = torch.tensor([0.1, 0.0, -0.5, 0.25, 0.0, 0.3, 0.0])
+    cropped = crop_and_normalise([long, long[2:4]], 3)
+    return close(cropped, torch.tensor([[0.0, -1.0, 0.5], [-1.0, 0.5, 0.0]]))

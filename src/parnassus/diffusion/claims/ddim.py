@@ -25,7 +25,12 @@ def every_admissible_variance_preserves_the_marginals() -> Evidence:
     before = schedule.alpha_bar_before
     x0 = torch.randn(1_000, 1, dtype=torch.float64)
     means, variances = [], []
-    for variance in (torch.zeros_like(before), posterior_variance(schedule), torch.rand(1_000).double() * (1 - before)):
+    for variance in (
+        torch.zeros_like(before),
+        posterior_variance(schedule),
+        torch.rand(1_000).double() * (1 - before),
+        ddim_variance(schedule, eta=0.6),
+    ):
         means.append(ddim_posterior_mean(schedule, schedule.alpha_bar.sqrt()[:, None] * x0, x0, t, variance))
         ones, zeros = torch.ones_like(x0), torch.zeros_like(x0)
         slope = ddim_posterior_mean(schedule, ones, zeros, t, variance)[:, 0]  # of x_{t−1} in x_t
@@ -33,6 +38,7 @@ def every_admissible_variance_preserves_the_marginals() -> Evidence:
     return all_of(
         mean=close(torch.stack(means), before.sqrt()[:, None] * x0, atol=1e-10),
         variance=close(torch.stack(variances), 1 - before, atol=1e-12),
+        scaled_variance=close(ddim_variance(schedule, eta=0.6), 0.36 * posterior_variance(schedule), rtol=1e-9),
     )
 
 

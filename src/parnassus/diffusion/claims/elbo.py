@@ -110,7 +110,10 @@ def expectations_of_quadratic_forms_are_traces() -> Evidence:
     _, cov_1, _, _ = _two_gaussians()
     M = torch.randn(4, 4, dtype=torch.float64)
     x, z = second_moment_points(cov_1), second_moment_points(torch.eye(4, dtype=torch.float64))
+    mean, identity = torch.zeros(1, 4).double(), torch.eye(4).double()[None]
+    terms = gaussian_kl(mean, cov_1[None], mean, identity) * 2 + cov_1.logdet() + 4  # tr Σ₁, by the lemma
     return all_of(
+        trace_in_the_divergence=close(terms, _quadratic(x, identity[0]).mean(), rtol=1e-10),
         dimension=close(_quadratic(x, cov_1.inverse()).mean(), 4.0, rtol=1e-10),
         trace=close(_quadratic(z, M).mean(), M.trace(), rtol=1e-10),
     )
@@ -123,8 +126,14 @@ def the_trace_in_the_proof_needs_a_factor_one_half() -> Correction:
     truth = _quadratic(second_moment_points(cov_1) + mean_1 - mean_2, cov_2.inverse()).mean() / 2
     shift = _quadratic((mean_2 - mean_1)[None], cov_2.inverse())[0] / 2
     trace = (cov_2.inverse() @ cov_1).trace()
+    divergence = gaussian_kl(mean_1[None], cov_1[None], mean_2[None], cov_2[None])[0]
+    rest = (cov_2.logdet() - cov_1.logdet() - 4) / 2
     return Correction(
-        printed=close(shift + trace, truth, rtol=0.01), corrected=close(shift + trace / 2, truth, rtol=1e-10)
+        printed=close(shift + trace, truth, rtol=0.01),
+        corrected=all_of(
+            terms=close(shift + trace / 2, truth, rtol=1e-10),
+            divergence=close(shift + trace / 2 + rest, divergence, rtol=1e-10),
+        ),
     )
 
 
@@ -137,7 +146,8 @@ def the_integrals_in_the_proof_need_the_normalising_constant() -> Correction:
     cov_2 = torch.tensor([[1.0, -0.3], [-0.3, 1.5]], dtype=torch.float64)
     integrand = _quadratic(x, cov_2.inverse()) * torch.exp(-_quadratic(x, cov_1.inverse()) / 2)
     integral = integrand.sum() * (axis[1] - axis[0]) ** 2
-    truth = (cov_2.inverse() @ cov_1).trace()
+    mean = torch.zeros(1, 2, dtype=torch.float64)
+    truth = 2 * gaussian_kl(mean, cov_1[None], mean, cov_2[None])[0] - cov_2.logdet() + cov_1.logdet() + 2
     return Correction(
         printed=close(integral, truth, rtol=0.01),
         corrected=close(integral / (2 * pi * cov_1.det().sqrt()), truth, rtol=1e-6),

@@ -21,7 +21,7 @@ from parnassus.atlas import (
     rejects,
 )
 from parnassus.diffusion.claims.exact_expectations import SIGNS, mixture_nodes
-from parnassus.diffusion.claims.score_matching import slope
+from parnassus.diffusion.claims.score_matching import best_coefficient
 from parnassus.diffusion.samplers.annealed_langevin import annealed_langevin
 from parnassus.diffusion.samplers.langevin import adjusted_langevin, langevin, langevin_path, stationary_variance
 from parnassus.diffusion.scores.gaussian_mixture import IsotropicMixture, upper_mode_fraction
@@ -254,9 +254,9 @@ def every_positive_weight_has_the_same_optimal_scores() -> Evidence:
 def the_score_network_needs_the_noisy_input() -> Correction:
     """For N(0, ½) data the linear fit at x_t is −x/(½ + σ_t²) at every level; at the clean x it is 0."""
     levels = geometric_levels(4, 0.1, 3.0)
-    x, noise = VARIANCE**0.5 * SIGNS[:, :1], SIGNS[:, 1:]
-    printed = torch.stack([slope(x, -noise / sigma) for sigma in levels])
-    corrected = torch.stack([slope(x + sigma * noise, -noise / sigma) for sigma in levels])
+    clean = VARIANCE**0.5 * SIGNS[:, :1]
+    printed = torch.stack([best_coefficient(lambda _: clean, float(sigma)) for sigma in levels])
+    corrected = torch.stack([best_coefficient(lambda noisy: noisy, float(sigma)) for sigma in levels])
     truth = -1 / (VARIANCE + levels.square())
     return Correction(printed=close(printed, truth, rtol=0.05), corrected=close(corrected, truth, rtol=1e-10))
 

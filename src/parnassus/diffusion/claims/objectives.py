@@ -140,10 +140,19 @@ def the_bound_is_a_weighted_sum_of_squared_errors() -> Evidence:
     denoiser, x0, noise = _imperfect_denoiser(schedule), SIGNS[:, :1] * 0.5, SIGNS[:, 1:]
     terms = elbo_terms(denoiser, schedule, x0, noise=lambda _: noise)
     sum_of_errors = torch.zeros(4, dtype=torch.float64)
+
+    def data_predictor(x: Tensor, t: Tensor) -> Tensor:
+        return x0_from_noise(schedule, x, t, denoiser(x, t))
+
+    of_data = weighted_x0_objective(x0_weight)
+    matching = [of_data(data_predictor, schedule, x0, torch.full((4,), step), noise) for step in range(1, 50)]
     for step in range(50):
         sum_of_errors += weighted_objective(bound_weight)(denoiser, schedule, x0, torch.full((4,), step), noise)
     constant = 0.5 * log(2 * pi * float(1 - schedule.alpha[0]))
-    return close(-terms.elbo, sum_of_errors + prior_kl(schedule, x0) + constant, atol=1e-9)
+    return all_of(
+        bound=close(-terms.elbo, sum_of_errors + prior_kl(schedule, x0) + constant, atol=1e-9),
+        errors_of_the_data=close(torch.stack(matching, 1), terms.matching, atol=1e-9),
+    )
 
 
 class LinearDenoiser(nn.Module):

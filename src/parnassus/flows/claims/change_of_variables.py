@@ -10,6 +10,7 @@ from torch.func import jacrev, vmap
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal
 from parnassus.flows.coupling.real_nvp import real_nvp
 from parnassus.flows.flow import Chain, Flow, GaussianBase
+from parnassus.flows.linear.linear_flow import Permutation
 
 
 def random_flow(features: int = 2, *, num_layers: int = 4, seed: int = 0) -> Flow:
@@ -149,9 +150,14 @@ def base_parameters_enter_the_first_term_only() -> Evidence:
 def the_entropy_is_subtracted() -> Correction:
     """Eq. 13.8 adds the entropy that 13.7 subtracts: q = N(0, 4) and x = z give 5.03, not 0.807 (book eq. 13.8)."""
     expected, entropy, divergence = wide_normal()
+    flow = Flow(Permutation.reversal(1), GaussianBase((1,)).double())  # x = z
+    by_the_flow = flow.log_prob(2 * torch.tensor([[-1.0], [1.0]], dtype=torch.float64)).mean()  # E x² = 4
     return Correction(
         printed=close(-expected + entropy, divergence, atol=1e-6),
-        corrected=close(-expected - entropy, divergence, atol=1e-6),
+        corrected=all_of(
+            divergence=close(-expected - entropy, divergence, atol=1e-6),
+            likelihood_of_a_flow=close(by_the_flow, expected, atol=1e-6),
+        ),
     )
 
 

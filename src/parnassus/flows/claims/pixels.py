@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal
 from parnassus.flows.pixels.gated_pixelcnn import gated_pixelcnn
-from parnassus.flows.pixels.pixel_model import PixelModel
+from parnassus.flows.pixels.pixel_model import PixelModel, bits_per_pixel
 from parnassus.flows.pixels.pixel_rnn import PixelLSTM, pixel_rnn
 from parnassus.flows.pixels.pixelcnn import pixelcnn
 
@@ -83,6 +83,9 @@ def probabilities_of_all_images_sum_to_one() -> Evidence:
         for name, model in build_small_models((3, 3)).items():
             probabilities = model.log_prob(binary).exp()
             evidence[f"{name}_binary"] = close(probabilities.sum(), 1.0, atol=1e-12)
+            entropy = -(probabilities * probabilities.log2()).sum() / 9
+            nats = -(probabilities * probabilities.log()).sum()
+            evidence[f"{name}_bits_per_pixel"] = close(bits_per_pixel(float(nats), 9), entropy, rtol=1e-9)
             evidence[f"{name}_is_not_uniform"] = greater_equal(probabilities.std() * len(binary), 0.01)
         for name, model in build_small_models((2, 2), levels=3).items():
             evidence[f"{name}_ternary"] = close(model.log_prob(ternary).exp().sum(), 1.0, atol=1e-12)

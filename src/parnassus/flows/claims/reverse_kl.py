@@ -11,6 +11,7 @@ from torch.distributions import Categorical, Distribution, Independent, MixtureS
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.flows.coupling.real_nvp import real_nvp
 from parnassus.flows.flow import Chain, Flow, GaussianBase
+from parnassus.flows.linear.actnorm import ActNorm
 from parnassus.flows.reverse_kl import estimate_evidence, path_gradient_reverse_kl, reverse_kl
 
 LOG_Z = 1.7
@@ -108,6 +109,12 @@ def reverse_kl_is_mode_seeking_and_forward_kl_mass_covering() -> Evidence:
     """
     reverse = {start: _fit_gaussian(start) for start in (-2.0, 2.0)}
     (left, left_std, left_gap), (right, right_std, _) = reverse[-2.0], reverse[2.0]
+    one_mode = ActNorm(1).double()
+    one_mode.shift.data, one_mode.log_scale.data = left[None], left_std.log()[None]
+    torch.manual_seed(0)
+    with torch.no_grad():
+        flow = Flow(one_mode, GaussianBase((1,)).double())
+        sampled = reverse_kl(flow, lambda x: _mixture_of_two().log_prob(x[:, 0]), 20_000)
     x = torch.linspace(-15, 15, 20_001, dtype=torch.float64)
     mass = _mixture_of_two().log_prob(x).exp() * (x[1] - x[0])
     forward_mean, forward_variance = (
@@ -119,6 +126,7 @@ def reverse_kl_is_mode_seeking_and_forward_kl_mass_covering() -> Evidence:
         from_the_right=close(right, 3.0, atol=0.05),
         std_of_one_component=close(torch.stack([left_std, right_std]), 1.0, atol=0.05),
         gap_is_log_two=close(left_gap, log(2), atol=0.01),
+        loss_of_a_flow=close(sampled, log(2), atol=0.01),
         forward_mean=close(forward_mean, 0.0, atol=1e-9),
         forward_variance=close(forward_variance, 10.0, atol=1e-6),
     )

@@ -85,9 +85,10 @@ class RussianRouletteLogDet:
     ) -> tuple[Float[Tensor, "batch *event"], Float[Tensor, " batch"]]:
         extra_terms = torch.empty(len(z), device=z.device).geometric_(self.stop_probability) - 1  # G, from 0
         num_terms = self.min_terms + int(extra_terms.max())
-        beyond = (torch.arange(1, num_terms + 1, device=z.device) - self.min_terms).clamp(min=0)[:, None]  # j of term k
+        k = torch.arange(1, num_terms + 1, dtype=z.dtype, device=z.device)[:, None]
+        beyond = (k - self.min_terms).clamp(min=0)  # j of term k
         weights = (extra_terms >= beyond) / (1 - self.stop_probability) ** beyond
-        return _weighted_series(branch, z, weights.to(z.dtype), self.directions)
+        return _weighted_series(branch, z, weights, self.directions)
 
 
 class InvertibleResidual(nn.Module):

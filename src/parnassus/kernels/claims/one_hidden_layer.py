@@ -32,8 +32,10 @@ UNIT = torch.tensor([[1.0, 0.0], [COSINE, 0.8]], dtype=torch.float64)
 
 def hidden(draws: int, width: int, *, seed: int = 0, x: Tensor = UNIT) -> Tensor:
     """Pre-activations W¹x of `draws` networks, (draws, width, inputs)."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(draws, width, x.shape[1], generator=generator, dtype=torch.float64) @ x.mT
+    torch.manual_seed(seed)
+    module, _ = Dense(divide=False).module((x.shape[1],), draws * width)
+    units: Tensor = module.double()(x).detach()
+    return units.mT.unflatten(0, (draws, width))
 
 
 def conditional_variance(nonlinearity: Nonlinearity, draws: int, width: int) -> Tensor:

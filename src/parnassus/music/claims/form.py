@@ -4,7 +4,7 @@ import torch
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal
 from parnassus.music.form import form_entropy, generate_modulating_pieces, sections
-from parnassus.music.keys import KEYS, Key, estimate_key, key_scores
+from parnassus.music.keys import KEYS, Key, estimate_key, fraction_in_key, key_scores
 from parnassus.music.voice_tokeniser import VoiceTokeniser, transpose
 
 
@@ -31,7 +31,10 @@ def the_key_of_sixteen_notes_can_be_estimated() -> Evidence:
     expected = torch.tensor([[KEYS.index(key) for key in sections(Key(tonic))] for tonic in home.tolist()])
     estimated = key_scores(pieces.view(500, 4, -1)).argmax(-1)
     higher = key_scores(pieces[:, :16] + 5).argmax(-1)
+    scale = torch.tensor([60, 62, 64, 65, 67, 69, 71])
+    fractions = torch.tensor([fraction_in_key(scale, key) for key in (Key(0), Key(7), Key(6), Key(9, is_minor=True))])
     return all_of(
+        notes_of_c_major_in_other_keys=close(7 * fractions, torch.tensor([7.0, 6.0, 2.0, 7.0]), atol=1e-6),
         sections=greater_equal((estimated == expected).double().mean(), 0.9),
         a_fourth_higher=close(
             (higher == (estimated[:, 0] + 5) % 12 + estimated[:, 0] // 12 * 12).double().mean(), 1.0, atol=0
@@ -54,7 +57,7 @@ def the_entropy_of_a_piece_is_known() -> Evidence:
     return close(counted, form_entropy(2), atol=0.01)
 
 
-@claim("B10.1.2-4", "B10.1.2-15")
+@claim("B10.1.2-4", "B10.1.2-15", "B10.1.2-16")
 def voice_tokens_are_lossless() -> Evidence:
     """Four voices become four tokens per step and are decoded exactly, including silence and transposition."""
     piece = torch.tensor([[72, 67, 64, 48], [72, -1, 65, 53], [74, 67, -1, 55]])

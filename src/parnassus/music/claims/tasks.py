@@ -10,15 +10,18 @@ from parnassus.attention.models.seq2seq import seq2seq
 from parnassus.music.form import LOWEST, generate_modulating_pieces
 from parnassus.music.inpainting import resample_notes
 from parnassus.music.rhythm import (
+    FIRST_PITCH,
     VOCABULARY,
     generate_melodies,
+    generate_melody,
     interleave_tokens,
     is_strong_beat,
     rhythm_tokens,
     strong_chord_tone_fraction,
 )
+from parnassus.music.solo import LOWEST as LOWEST_NOTE
 from parnassus.music.solo import chord_tone_fraction, chord_tones, generate_solos, solo_nll
-from parnassus.text.sampling import token_sampler
+from parnassus.text.sampling import greedy, token_sampler
 
 
 @claim("B10.1.2-7")
@@ -113,7 +116,7 @@ def inpainting_keeps_unmasked_notes() -> Evidence:
     )
 
 
-@claim("B10.1.2-6")
+@claim("B10.1.2-6", "B10.1.2-16")
 def rhythm_and_pitch_factorise() -> Evidence:
     """p(r, x) = Π_n p(r_n | r_<n, x_<n) · p(x_n | r_≤n, x_<n) (book sec. 10.1.2)."""
     torch.manual_seed(0)
@@ -127,6 +130,29 @@ def rhythm_and_pitch_factorise() -> Evidence:
             factors=close(pitch + rhythm, model.log_prob(tokens), rtol=1e-9),
             notes=close(float(nll[:, 1::2].shape[1]), 16.0, atol=0),
         )
+
+
+@claim("B10.1.2-6")
+@torch.no_grad()
+def a_melody_for_a_rhythm_reads_the_rhythm_of_each_note_first() -> Evidence:
+    """Pitch n is the argmax of p(x_n | r_1, x_1, …, r_n), in one pass over rhythm and pitches so far."""
+    torch.manual_seed(0)
+    model = gpt(VOCABULARY, 17, width=16, depth=1).double().eval()
+    for parameter in model.parameters():
+        parameter.mul_(6.0)
+    durations = generate_melodies(4, notes=8, seed=0).durations
+    rhythm = rhythm_tokens(durations)
+    pitches = generate_melody(model, rhythm, greedy)
+    expected = torch.full_like(pitches, 60)
+    for n in range(8):
+        tokens = interleave_tokens(rhythm, expected)[:, : 2 * n + 2]
+        expected[:, n] = model(tokens)[:, -1, FIRST_PITCH:].argmax(-1) + LOWEST_NOTE
+    other = generate_melody(model, rhythm.flip(1), greedy)
+    return all_of(
+        pitches=close(pitches, expected),
+        effect_of_the_rhythm=greater_equal((other != pitches).double().mean(), 0.1),
+        tokens_of_the_rhythm=close(rhythm, 1 + 4 * ((durations.cumsum(1) - durations) % 8) + durations - 1),
+    )
 
 
 @claim("B10.1.2-6")

@@ -43,8 +43,9 @@ def a2c_loss(
     """−E[Â log π(a|s)] + c_v E (v(s) − R)² − c_H E H(π), with Â and R held constant (book eqs. 18.11-18.12).
 
     With λ = 0 they are δ = r + γ v(s') − v(s) and R = v + δ, and the two gradients are the book's: −E[δ ∇log π] for the
-    actor, −2c_v E[δ ∇v] for the critic. The estimate is valid only for actions sampled from the current policy: every
-    step needs a new rollout. `fast.a2c_backward` writes the same gradient without autograd.
+    actor, −2c_v E[δ ∇v] for the critic. As in the book they lack the factor γ^t of eq. 18.9, with which the actor's
+    would be that of the discounted return (`discounted_td_errors`). The estimate is valid only for actions sampled from
+    the current policy: every step needs a new rollout. `fast.a2c_backward` writes the same gradient without autograd.
     """
     distribution, values = model(batch.observations)
     weighted = batch.advantages * distribution.log_prob(batch.actions)

@@ -1,12 +1,18 @@
 """Claims about the book's cat: Markov chain, values and optimal actions (book secs. 18.1, 18.2)."""
 
+from dataclasses import replace
+
 import torch
 
-from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
 from parnassus.probability import float64_tensor, seeded_generator, standard_normal
+from parnassus.reinforcement.tabular.control import q_learning_value, td_control
+from parnassus.reinforcement.tabular.epsilon_greedy_learners import TabularLearners
+from parnassus.reinforcement.tabular.grid_world import CORNER, GridWorld
+from parnassus.reinforcement.tabular.markov_reward_process import solve_bellman
 from parnassus.reinforcement.tabular.prediction import monte_carlo_values, td_lambda
 from parnassus.reinforcement.tabular.rollout import rollout
-from parnassus.reinforcement.tabular.step_sizes import polynomial_step_size
+from parnassus.reinforcement.tabular.step_sizes import constant_step_size, polynomial_step_size
 from parnassus.reinforcement.tabular.value_and_policy_iteration import (
     backward_induction,
     modified_policy_iteration,
@@ -18,7 +24,9 @@ from parnassus.reinforcement.tabular.value_and_policy_iteration import (
 from parnassus.reinforcement.textbook.cat import (
     ACTIONS,
     EXAMPLE_EPISODE,
+    REWARDS,
     STATES,
+    TRANSITION_PROBABILITIES,
     UNIFORM_START,
     cat_chain,
     cat_decision_process,
@@ -49,14 +57,39 @@ def visit_frequencies_match_the_occupancy() -> Evidence:
     )
 
 
+@claim("B18.1-1")
+def independent_learners_have_the_expected_return() -> Evidence:
+    """With ε = 1 the episodes of tabular learners have the expected return of the uniform policy (book fig. 18.1)."""
+    process = cat_decision_process(1.0)
+    learners = TabularLearners(
+        process,
+        UNIFORM_START,
+        steps=2_000,
+        epsilon=1.0,
+        step_size=constant_step_size(0.1),
+        num_learners=500,
+        generator=seeded_generator(),
+    )
+    returns = td_control(learners, q_learning_value).episode_returns(30)
+    expected = process.state_values(process.uniform_policy()) @ UNIFORM_START
+    return all_of(
+        completed=close(returns.isnan().double().mean(), 0.0),
+        mean=close(returns.mean(), expected, atol=0.8),
+    )
+
+
 @claim("B18.2-1")
 def sleep_is_reached_geometrically() -> Evidence:
     """Sleep is the only terminal state, and P[awake after n steps] decays as 0.917ⁿ (book fig. 18.2)."""
-    chain = cat_chain()
+    chain, numbers = cat_chain(), state_indices(*STATES)
+    arrows = torch.zeros(6, 6, dtype=torch.float64)
+    for (before, after), probability in TRANSITION_PROBABILITIES.items():
+        arrows[state_indices(before), state_indices(after)] = probability
     awake = chain.marginals(400)[:, :-1].sum(1)
     radius = torch.linalg.eigvals(chain.transition[:-1, :-1]).abs().max()
     return all_of(
         rows=close(chain.transition.sum(1), 1.0, atol=1e-15),
+        arrows_of_the_figure=close(chain.transition[numbers], arrows),
         ends=close(cat_reward_process().terminal.double(), float64_tensor(0, 0, 0, 0, 0, 1)),
         radius=close(radius, 0.917, atol=5e-4),
         decay_rate=close(awake[400] / awake[399], radius, rtol=1e-9),
@@ -68,10 +101,12 @@ def sleep_is_reached_geometrically() -> Evidence:
 def the_example_day_has_the_printed_return() -> Evidence:
     """The return of hungry, hunting, hungry, affectionate, sleeping is −4, and −4.475 at γ = 0.9 (book fig. 18.3)."""
     day = state_indices(*EXAMPLE_EPISODE)
+    rewards = torch.tensor([REWARDS[state] for state in EXAMPLE_EPISODE], dtype=torch.float64)
     return all_of(
+        rewards=close(rewards, float64_tensor(-2, -5, -2, 5, 0)),
         plain=close(cat_reward_process(1.0).path_return(day), -4.0, atol=1e-12),
         discounted=close(cat_reward_process(0.9).path_return(day), -4.475, atol=1e-12),
-        probability=greater_equal(cat_chain().log_prob(day[None]).exp(), 0.5 * 0.2 * 0.5 * 0.2 - 1e-12),
+        probability=close(cat_chain().log_prob(day[None]).exp(), 0.5 * 0.2 * 0.5 * 0.2, rtol=1e-12),
     )
 
 
@@ -97,6 +132,31 @@ def bellmans_equations_give_the_printed_values() -> Evidence:
         without_discount=close(
             cat_reward_process(1.0).values(), float64_tensor(-49.05, -24.05, 4.95, 1.47, -2.63, 0), atol=6e-3
         ),
+    )
+
+
+@erratum("B18.2-3", printed="the reward depends on the new state", right="the reward depends on the current state")
+def rewards_belong_to_the_current_state() -> Correction:
+    """The equations count the reward of the state that is left; on arrival the values differ (book eqs. 18.1-18.5)."""
+    process = cat_reward_process(0.9)
+    on_arrival = solve_bellman(process.transition, process.transition @ process.reward, 0.9, process.terminal)
+    return Correction(
+        printed=close(on_arrival, PRINTED, atol=0.05), corrected=close(process.values(), PRINTED, atol=0.05)
+    )
+
+
+@claim("B18.2-4")
+def talking_is_optimal_with_rewards_on_arrival() -> Evidence:
+    """With the reward of the new state the values of talking are −21.07, −8.33, 2.56, 2.08, 1.19 (book sec. 18.2)."""
+    rewards = cat_reward_process().reward.expand(len(STATES), len(ACTIONS), -1)
+    process = replace(cat_decision_process(0.9), reward=rewards)
+    plan = policy_iteration(process)
+    return all_of(
+        values=close(
+            process.state_values(constant_policy("talk")), float64_tensor(-21.07, -8.33, 2.56, 2.08, 1.19, 0), atol=6e-3
+        ),
+        optimal_values=close(plan.values, process.state_values(constant_policy("talk")), atol=1e-12),
+        gain_of_talking=greater_equal(plan.q[RELAXED, TALK] - plan.q[RELAXED, STROKE], 1.0),
     )
 
 
@@ -159,6 +219,19 @@ def talking_is_optimal_at_discount_nine_tenths() -> Evidence:
         policy_iteration=close(plans[1].values, talk, atol=1e-12),
         modified_policy_iteration=close(plans[2].values, talk, atol=1e-8),
         policies_tried=less_equal(float(plans[1].sweeps), 3.0),
+    )
+
+
+@claim("B18.2-4")
+def planning_finds_the_known_utilities_of_a_grid() -> Evidence:
+    """On the 4 × 3 world optimal play has the utilities 0.705, …, 0.918 (Russell and Norvig 2020, fig. 16.3)."""
+    world = GridWorld(CORNER, step_reward=-0.04, slip_probability=0.2, gamma=1.0)
+    known = float64_tensor(0.812, 0.868, 0.918, 0, 0.762, 0.660, 0, 0.705, 0.655, 0.611, 0.388)
+    plan = policy_iteration(world.process)
+    return all_of(
+        utilities=close(plan.values, known, atol=6e-4),
+        walls=close(world.on_grid(plan.values)[1, 1].isnan().double(), 1.0),
+        policy=close(float(world.arrows(plan.q.argmax(1)) == "→→→G\n↑#↑X\n↑←←←"), 1.0),
     )
 
 

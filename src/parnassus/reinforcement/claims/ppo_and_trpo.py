@@ -15,7 +15,7 @@ from parnassus.reinforcement.experience.rollout_batch import RolloutBatch, estim
 from parnassus.reinforcement.fast.flat_adam import FlatAdam
 from parnassus.reinforcement.fast.ppo_backward import ppo_backward
 
-NUM_LEARNERS, N_ENVS, N_STEPS, UPDATES = 10, 8, 128, 10
+NUM_LEARNERS, N_ENVS, N_STEPS, UPDATES = 30, 8, 128, 10
 
 
 def trained_returns(*, use_trpo: bool, seed: int = 0) -> Float[Tensor, " learners"]:
@@ -52,11 +52,12 @@ def critic_backward(model: ActorCritic, batch: RolloutBatch) -> None:
 def ppo_and_trpo_reach_similar_returns() -> Evidence:
     """On CartPole PPO's and TRPO's mean returns after 10,240 steps are similar (book sec. 18.5).
 
-    The standard deviation over learners is about 100, so that means of ten differ by about 45; a random policy has 22.
+    The standard deviation over learners is about 100, so that means of thirty differ by about 26; a random policy has
+    22, and the largest return is 500.
     """
     ppo, trpo = (trained_returns(use_trpo=use_trpo).mean() for use_trpo in (False, True))
     return all_of(
-        ppo_return=greater_equal(ppo, 200.0),
-        trpo_return=greater_equal(trpo, 200.0),
-        difference=less_equal((ppo - trpo).abs(), 150.0),
+        ppo_return=greater_equal(ppo, 330.0),
+        trpo_return=greater_equal(trpo, 330.0),
+        difference=less_equal((ppo - trpo).abs(), 60.0),
     )

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional
 
+from parnassus.reinforcement.experience.generalised_advantage import td_errors
 from parnassus.reinforcement.tabular.markov_decision_process import MarkovDecisionProcess
 from parnassus.reinforcement.tabular.trajectories import TrajectoryDistribution
 
@@ -59,6 +60,26 @@ def return_weights(
     steps = paths.actions.shape[1]
     powers = gamma ** torch.arange(steps, dtype=paths.rewards.dtype, device=paths.rewards.device)
     return powers * (paths.returns(gamma) - baseline)
+
+
+def path_td_errors(
+    paths: TrajectoryDistribution, values: Float[Tensor, " states"], gamma: float
+) -> Float[Tensor, "paths steps"]:
+    """δ_t = r_t + γ v(s_{t+1}) − v(s_t), for values that are 0 at terminal states (book sec. 18.5).
+
+    As weights of `reinforce_estimates` they give the actor's gradient E[Σ_t δ_t ∇log π] (book eq. 18.11), which is the
+    usual one in practice but not ∇J: it counts every visit of a state, however late, with weight 1.
+    """
+    before, after = values[paths.states[:, :-1]], values[paths.states[:, 1:]]
+    return td_errors(paths.rewards, before, after, torch.zeros_like(paths.active), gamma=gamma)
+
+
+def discounted_td_errors(
+    paths: TrajectoryDistribution, values: Float[Tensor, " states"], gamma: float
+) -> Float[Tensor, "paths steps"]:
+    """γ^t δ_t, the weights whose mean is ∇J: eq. 18.11 lacks the γ^t of eq. 18.9 (book sec. 18.5, corrected)."""
+    errors = path_td_errors(paths, values, gamma)
+    return gamma ** torch.arange(errors.shape[1], dtype=errors.dtype, device=errors.device) * errors
 
 
 def mean_and_variance(

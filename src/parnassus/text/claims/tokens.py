@@ -6,6 +6,7 @@ import torch
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, raises
 from parnassus.data import pydoc_text
+from parnassus.text.byte_pair_library import learn_merges_by_library
 from parnassus.text.byte_pair_merges import learn_merges
 from parnassus.text.byte_pair_tokeniser import BytePairTokeniser
 from parnassus.text.character_tokeniser import CharacterTokeniser
@@ -58,5 +59,6 @@ def byte_pair_encoding_is_lossless_for_any_text() -> Evidence:
         halved=greater_equal(lengths[0] / lengths[2], 1.8),
         the_is_one_token=close(torch.tensor(known), torch.tensor([4, 1])),
         a_rare_word_has_several=greater_equal(rare, 2.0),
+        the_library_finds_the_same_merges=close(float(learn_merges_by_library(text, 380) == list(large.merges)), 1.0),
         merges_are_nested=close(float(small.merges == large.merges[: len(small.merges)]), 1.0),
     )

@@ -7,7 +7,7 @@ from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_
 from parnassus.layers.dense import count_parameters, mlp
 from parnassus.optim import Adam
 from parnassus.transfer.freezing import TransferClassifier, freeze, unfreeze
-from parnassus.transfer.reprogramming import ReprogrammedModel
+from parnassus.transfer.reprogramming import LearnedFrame, ReprogrammedModel, learned_frame
 
 
 def _quadrant_data(count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -49,6 +49,30 @@ def frozen_layers_stay_fixed_and_unfrozen_layers_train() -> Evidence:
         frozen_layer_change=close(max(changes[:2]), 0.0, atol=0),
         unfrozen_layer_change=greater_equal(max(changes[2:]), 0.01),
         trained_parameters=close(float(count_parameters(tuned)), 16 * 16 + 16 + 16 * 4 + 4.0, atol=0),
+    )
+
+
+@claim("B10.1.2-3")
+def a_learned_frame_surrounds_the_image() -> Evidence:
+    """The image in the centre of tanh(W), and only W gets a gradient from a frozen model (Elsayed et al. 2019)."""
+    torch.manual_seed(0)
+    frame = learned_frame((2, 5, 8), 3, 4)
+    nn.init.normal_(frame.frame)
+    x = torch.randn(6, 2, 3, 4)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(80, 5))
+    reprogrammed = ReprogrammedModel(model, frame, torch.tensor([3, 0]))
+    reprogrammed.loss(x, torch.tensor([0, 1, 0, 1, 1, 0])).backward()
+    framed, expected = frame(x).detach(), frame.frame.detach().tanh().repeat(6, 1, 1, 1)
+    expected[:, :, 1:4, 2:6] = x
+    gradient = frame.frame.grad
+    assert gradient is not None
+    return all_of(
+        framed=close(framed, expected),
+        type=close(float(isinstance(frame, LearnedFrame)), 1.0),
+        logits=close(reprogrammed(x).detach(), model(expected)[:, [3, 0]].detach(), atol=1e-6),
+        no_gradient_inside=close(gradient[:, 1:4, 2:6], 0.0),
+        gradient_outside=greater_equal(gradient[:, 0].abs().max(), 1e-4),
+        model_without_gradient=close(float(sum(part.grad is not None for part in model.parameters())), 0.0),
     )
 
 
