@@ -90,12 +90,13 @@ def _is_method(code: CodeType) -> bool:
 
 
 def is_reached(symbol: str, codes: Collection[CodeType]) -> bool:
-    """Whether code of a function or class ran; constants and data classes may also be read by code that ran."""
+    """Whether code of a function or class ran; constants and records may also be read by code that ran."""
     found, own = resolve(symbol), codes_of(symbol)
     if not own.isdisjoint(codes):
         return True
     name = symbol.rpartition(".")[2]
-    return (not own or is_dataclass(found)) and any(_reads(code, name, found) for code in codes)
+    is_record = isinstance(found, type) and (is_dataclass(found) or issubclass(found, tuple))
+    return (not own or is_record) and any(_reads(code, name, found) for code in codes)
 
 
 def _reads(code: CodeType, name: str, value: object) -> bool:

@@ -17,7 +17,7 @@ from parnassus.latent.variational.decoders import BernoulliDecoder, GaussianDeco
 from parnassus.latent.variational.elbo import NegativeELBO, Objective
 from parnassus.latent.variational.info_vae import InfoVAE
 from parnassus.latent.variational.ladder_vae import LadderVAE, encoder_only_posterior
-from parnassus.latent.variational.posterior_collapse import FreeBits
+from parnassus.latent.variational.posterior_collapse import FreeBits, cyclical_kl_annealing, linear_kl_annealing
 from parnassus.latent.variational.predictive_vae import PredictiveVAE, evaluate_code
 from parnassus.latent.variational.vae import VAE
 from parnassus.layers import mlp, tanh
@@ -175,6 +175,19 @@ def a_conditional_vae_samples_the_given_class() -> Evidence:
     return all_of(
         centres=close(means, torch.tensor([[-2.0, 0.0], [2.0, 0.0]]), atol=0.25),
         accuracy_of_bayes_rule=greater_equal((predicted == label).double().mean(), 0.99),
+    )
+
+
+@claim("B6.4-7")
+def annealing_raises_the_weight_of_the_rate() -> Evidence:
+    """β rises linearly from 0 to its end in n steps, once or in every cycle's first part (book sec. 6.4)."""
+    steps = (0, 3, 10, 14, 27)
+    once = [linear_kl_annealing(step, 10, end=4.0) for step in steps]
+    cycles = [cyclical_kl_annealing(step, 10, ramp_fraction=0.8, end=4.0) for step in steps]
+    return all_of(
+        linear=close(torch.tensor(once), torch.tensor([0.0, 1.2, 4.0, 4.0, 4.0]), rtol=1e-6),
+        cyclical=close(torch.tensor(cycles), torch.tensor([0.0, 1.5, 0.0, 2.0, 3.5]), rtol=1e-6),
+        stays_at_its_end=close(cyclical_kl_annealing(19, 10, ramp_fraction=0.8, end=4.0), 4.0),
     )
 
 

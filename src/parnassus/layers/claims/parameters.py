@@ -11,7 +11,7 @@ from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum,
 from parnassus.atlas.index import resolve
 from parnassus.layers.activations import identity, relu
 from parnassus.layers.architecture import architecture
-from parnassus.layers.dense import Dense, affine, count_parameters, merge_affine_layers, mlp
+from parnassus.layers.dense import Dense, affine, count_parameters, layer_outputs, merge_affine_layers, mlp
 from parnassus.layers.keras_counterparts import COUNTERPARTS
 from parnassus.layers.parameter_vector import flatten_parameters, unflatten_parameters, with_parameters
 from parnassus.losses.classification import one_hot
@@ -182,6 +182,7 @@ def a_dense_layer_is_a_loop_over_coordinates() -> Evidence:
         coordinates=close(layer(x), torch.tensor(loop), atol=1e-15),
         by_hand=close(network(inputs), relu(inputs @ w1 + b1) @ w2 + b2, atol=1e-14),
         torch_sequential=close(network(inputs), torch_network(inputs), atol=1e-14),
+        representation=close(layer_outputs(network, inputs)[0], relu(inputs @ w1 + b1), atol=1e-14),
     )
 
 
