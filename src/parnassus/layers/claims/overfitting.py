@@ -4,12 +4,13 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, rate
 from parnassus.data import load_digits
-from parnassus.layers.activations import Activation, identity, relu
+from parnassus.data.built_in.toy import curve
+from parnassus.layers.activations import Activation, identity, relu, tanh
 from parnassus.layers.claims.generalisation import (
     SIGMA,
     fit_polynomial,
@@ -18,9 +19,10 @@ from parnassus.layers.claims.generalisation import (
     sine_density,
 )
 from parnassus.layers.classifier import check_labels, dense_classifier, evaluate
-from parnassus.layers.dense import affine
+from parnassus.layers.dense import affine, mlp
 from parnassus.layers.linear_models.linear_regression import least_squares, linear_model
 from parnassus.layers.linear_models.ridge_regression import ridge_regression
+from parnassus.losses.classification import cross_entropy
 from parnassus.losses.regression import mean_squared_error, squared_error
 from parnassus.losses.risk import empirical_risk, expected_risk
 from parnassus.optim import SGD, AdaGrad, Adam, Momentum, RMSProp
@@ -198,4 +200,51 @@ def adaptive_methods_lead_at_the_listed_learning_rate() -> Evidence:
         adaptive_losses_increase_more=greater_equal(
             min(increase[name] for name in ("adagrad", "rmsprop", "adam")), max(increase["sgd"], increase["momentum"])
         ),
+    )
+
+
+@claim("C-09")
+def learning_rates_decide_between_fit_and_divergence() -> Evidence:
+    """80 hidden units fit 3 sin 5x + x³ with Adam; gradient descent with rate 0.3 diverges to NaN (Diehl sec. 1.3)."""
+    data = curve(100, lambda x: 3 * (5 * x).sin() + x**3, noise=0.0, low=-2.0, high=2.0)
+    assert data.y is not None
+    errors = {}
+    optimisers: dict[str, Callable[..., Optimizer]] = {"adam": partial(Adam, lr=2e-2), "sgd": partial(SGD, lr=0.3)}
+    for name, optimiser in optimisers.items():
+        torch.manual_seed(0)
+        network = mlp((1, 80, 80, 1), activation=tanh)
+        optimizer = optimiser(network.parameters())
+        for _ in range(400):
+            optimizer.zero_grad()
+            mean_squared_error(network(data.x), data.y).backward()
+            optimizer.step()
+        errors[name] = mean_squared_error(network(data.x), data.y).detach()
+    return all_of(
+        values=close(data.y, 3 * torch.sin(5 * data.x) + data.x.pow(3), atol=1e-5),
+        fit=less_equal(errors["adam"] / data.y.var(), 0.02),
+        divergence=close(float(errors["sgd"].isfinite()), 0.0),
+    )
+
+
+@claim("D0.3")
+def a_network_from_scratch_trains_as_in_torch() -> Evidence:
+    """Layers, loss and optimiser of this library take the same twenty steps as those of torch (Diehl sec. 0)."""
+    x, labels = load_digits().train.x[:200].flatten(1).double(), torch.arange(200) % 10
+    torch.manual_seed(0)
+    network = mlp((64, 20, 10)).double()
+    reference = nn.Sequential(nn.Linear(64, 20), nn.ReLU(), nn.Linear(20, 10)).double()
+    for index, layer in ((0, 0), (1, 2)):
+        weight, bias = network.get_parameter(f"{index}.weight"), network.get_parameter(f"{index}.bias")
+        reference[layer].load_state_dict({"weight": weight.mT, "bias": bias})
+    ours, theirs = SGD(network.parameters(), lr=0.3), torch.optim.SGD(reference.parameters(), lr=0.3)
+    for _ in range(20):
+        ours.zero_grad()
+        theirs.zero_grad()
+        cross_entropy(network(x), labels).mean().backward()
+        nn.functional.cross_entropy(reference(x), labels).backward()
+        ours.step()
+        theirs.step()
+    return all_of(
+        logits=close(network(x), reference(x), atol=1e-12),
+        weights=close(network.get_parameter("0.weight").mT, reference.get_parameter("0.weight"), atol=1e-13),
     )

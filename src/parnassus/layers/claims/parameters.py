@@ -159,10 +159,15 @@ def two_factors_take_a_different_step() -> Evidence:
     updated = (first - rate * gradients[0]) @ (second - rate * gradients[1])
     step = (updated - first @ second) / -rate
     cosine = torch.cosine_similarity(step.flatten(), g.flatten(), dim=0)
+    layers = mlp((6, 4, 6), activation=identity).double()
+    with torch.no_grad():
+        for index, factor in enumerate((first, second)):
+            layers.get_parameter(f"{index}.weight").copy_(factor)
     minimal_loss = torch.linalg.svdvals(target)[4:].square().sum() / 2
     return all_of(
         step=close(step, g @ second.T @ second + first @ first.T @ g, atol=1e-3),
         different_direction=less_equal(cosine, 0.95),
+        merged=close(merge_affine_layers(layers).weight, first @ second, atol=1e-13),
         bottleneck_bounds_the_loss=greater_equal(loss(first @ second), minimal_loss),
     )
 
