@@ -268,3 +268,24 @@ def em_converges_to_the_closed_form() -> Evidence:
         same_noise=close(models[-1].variance, best.variance, rtol=1e-4),
         closed_form_is_a_fixed_point=close(ppca_em_step(best, x).covariance, best.covariance, atol=1e-12),
     )
+
+
+@erratum("B5.1-9", printed="a Gaussian of K dimensions", right="a Gaussian of N dimensions with a K-dimensional code")
+def the_fitted_gaussian_has_the_dimension_of_the_data() -> Correction:
+    """The fitted density is that of x: its covariance is N × N and has full rank (book sec. 5.1)."""
+    model = PPCA.fit(sample_rows(), LATENT)
+    samples = model.sample(20_000, generator=seeded_generator(2))
+    rank = int(torch.linalg.matrix_rank(second_moment(samples - samples.mean(0))))
+    dimensions = torch.tensor([samples.shape[1], rank])
+    return Correction(
+        printed=close(dimensions, LATENT),
+        corrected=all_of(
+            dimension_and_rank=close(dimensions, FEATURES),
+            code=close(torch.tensor(model.transform(samples[:5]).shape), torch.tensor([5, LATENT])),
+            density=close(
+                model.log_prob(samples[:50]),
+                stats.multivariate_normal(model.mean.numpy(), model.covariance.numpy()).logpdf(samples[:50].numpy()),
+                rtol=1e-12,
+            ),
+        ),
+    )

@@ -112,6 +112,41 @@ def two_heads_share_their_features() -> Evidence:
     )
 
 
+@erratum(
+    "B6.3-5",
+    printed="the posterior from the decoder; parameters of the prior are estimated",
+    right="the posterior from the encoder; parameters of q(z|x) are estimated, the prior has none",
+)
+def the_encoder_determines_the_posterior() -> Correction:
+    """After a step the posterior follows the encoder, and the prior is still N(0, I) (book sec. 6.3)."""
+    torch.manual_seed(0)
+    vae = VAE(mlp((6, 8, 4)), BernoulliDecoder(mlp((2, 8, 6))), 2).double()
+    x, z = torch.rand(50, 6, dtype=DOUBLE).round(), torch.randn(50, 2, dtype=DOUBLE)
+    posterior, log_prior = vae.posterior(x).mean.detach(), vae.prior().log_prob(z)
+    mean, log_variance = vae.posterior_parameters(x)
+    of_parts = [
+        torch.autograd.grad((mean + log_variance).sum(), list(part.parameters()), retain_graph=True, allow_unused=True)
+        for part in (vae.encoder, vae.decoder)
+    ]
+    by_encoder, by_decoder = (
+        float(sum(each.abs().sum() for each in gradients if each is not None)) for gradients in of_parts
+    )
+    adam(vae, partial(vae.loss, x), steps=5, lr=1e-2)
+    change_of_posterior = (vae.posterior(x).mean - posterior).abs().max()
+    change_of_prior = (vae.prior().log_prob(z) - log_prior).abs().max()
+    return Correction(
+        printed=all_of(
+            depends_on_the_decoder=greater_equal(by_decoder, 1e-3), prior_changes=greater_equal(change_of_prior, 1e-3)
+        ),
+        corrected=all_of(
+            depends_on_the_encoder=greater_equal(by_encoder, 1e-3),
+            not_on_the_decoder=close(by_decoder, 0.0),
+            posterior_changes=greater_equal(change_of_posterior, 1e-3),
+            prior_does_not=close(change_of_prior, 0.0),
+        ),
+    )
+
+
 def network_gradients(vae: VAE, loss: Tensor) -> Tensor:
     """Gradients of the loss with respect to the networks' weights, as one vector."""
     weights = [weight for name, weight in vae.named_parameters() if "log_std" not in name]

@@ -97,9 +97,8 @@ def naive_bayes_agrees_with_scikit_learn() -> Evidence:
     gaussian = GenerativeClassifier.fit(
         x, labels, classes=3, model=partial(fit_gaussian_naive_bayes, min_variance=1e-9)
     )
-    bernoulli = GenerativeClassifier.fit(
-        bits, labels, classes=3, model=partial(fit_bernoulli_naive_bayes, smoothing=2.5)
-    )
+    smoothed = partial(fit_bernoulli_naive_bayes, smoothing=2.5)
+    bernoulli = GenerativeClassifier.fit(bits, labels, classes=3, model=smoothed)
     theirs = GaussianNB(var_smoothing=0.0).fit(x.numpy(), labels.numpy()).predict_log_proba(x.numpy())
     with_bits = BernoulliNB(alpha=2.5).fit(bits.numpy(), labels.numpy()).predict_log_proba(bits.numpy())
     floored = fit_gaussian_naive_bayes(torch.ones(4, 2), torch.tensor([0, 0, 1, 1]), 2, min_variance=0.09)

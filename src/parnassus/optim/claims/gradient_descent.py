@@ -135,16 +135,13 @@ def gradient_descent_zigzags_between_one_and_two_over_beta() -> Evidence:
     def coordinate(fraction: float) -> Tensor:
         return gradient_descent(cost, start, learning_rate=fraction / beta, steps=30)[:, 1]
 
+    of_optimiser = optimizer_trajectory(cost, start, partial(torch.optim.SGD, lr=1.8 / beta), steps=30)
     monotone, zigzag, divergent = (coordinate(fraction) for fraction in (0.9, 1.8, 2.1))
     return all_of(
         monotone_below_one_over_beta=greater_equal(monotone[1:] * monotone[:-1], 0.0),
         sign_changes=less_equal(zigzag[1:] * zigzag[:-1], 0.0),
         contraction_factor=close(zigzag[1:] / zigzag[:-1], -0.8, rtol=1e-9),
-        path_of_an_optimiser=close(
-            optimizer_trajectory(cost, start, partial(torch.optim.SGD, lr=1.8 / beta), steps=30)[:, 1],
-            zigzag,
-            atol=1e-12,
-        ),
+        path_of_an_optimiser=close(of_optimiser[:, 1], zigzag, atol=1e-12),
         divergent_above_two_over_beta=greater_equal(divergent[-1].abs(), start[1].abs()),
     )
 

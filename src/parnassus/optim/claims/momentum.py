@@ -159,10 +159,8 @@ def momentum_step_uses_the_updated_velocity() -> Correction:
         velocity = undamped[1] - 0.1 * undamped[0]
         undamped = torch.stack([undamped[0] + velocity, velocity])
         amplitudes.append(undamped[0].abs())
-    optimiser = partial(Momentum, lr=0.3, momentum=0.6)
-    by_optimiser = optimizer_trajectory(
-        lambda theta: theta.square() / 2, torch.tensor(1.0).double(), optimiser, steps=20
-    )
+    start, optimiser = torch.tensor(1.0).double(), partial(Momentum, lr=0.3, momentum=0.6)
+    by_optimiser = optimizer_trajectory(lambda theta: theta.square() / 2, start, optimiser, steps=20)
     by_recursion = [torch.tensor([1.0, 0.0], dtype=torch.float64)]  # θ and v
     for _ in range(20):
         velocity = 0.6 * by_recursion[-1][1] - 0.3 * by_recursion[-1][0]
