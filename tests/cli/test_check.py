@@ -2,10 +2,11 @@
 
 import pytest
 
-from parnassus.atlas import Correction, Evidence, all_of, close, less_equal
+from parnassus.atlas import Correction, Evidence, all_of, close, less_equal, runs
 from parnassus.atlas.catalogue import is_part_of
 from parnassus.atlas.declarations import Mark
 from parnassus.atlas.index import Atlas, load_atlas
+from parnassus.cli.check import run_claim
 from parnassus.cli.main import dispatch
 
 ATLAS = Atlas()
@@ -110,9 +111,28 @@ def test_brackets_of_formulas_are_not_markup(capsys: pytest.CaptureFixture[str])
 @pytest.mark.usefixtures("three_marks")
 def test_erratum_prints_both_formulas(capsys: pytest.CaptureFixture[str]) -> None:
     text = check_output(["B1.1-2"], capsys)
-    assert "printed: 1 = 2" in text
-    assert "corrected: 1 = 1" in text
+    assert "printed value fails: 1 ≠ 2" in text
+    assert "corrected value holds: 1 = 1" in text
     assert "1 of 1 hold" in text
+
+
+@pytest.mark.parametrize(
+    ("printed", "corrected", "shown"),
+    [
+        (close(1.0, 1.0), close(1.0, 1.0), "✗ printed value holds: 1 = 1"),
+        (close(1.0, 2.0), close(1.0, 3.0), "✗ corrected value fails: 1 = 3"),
+        (all_of(first=close(1.0, 1.0), second_part=less_equal(3.0, 2.0)), close(1.0, 1.0), "second part: 3 ≰ 2"),
+        (runs(lambda: int("x"), unless=ValueError), close(1.0, 1.0), "with base 10: 'x' is not no error"),
+    ],
+)
+def test_erratum_shows_which_side_is_unexpected(printed: Evidence, corrected: Evidence, shown: str) -> None:
+    mark = Mark("erratum", "two", "parnassus.latent.claims.two", ("B1.1-2",), "Two.", "x", "y")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("parnassus.cli.check.run_mark", lambda _: Correction(printed, corrected))
+        holds, text = run_claim(mark)
+    assert shown in text
+    assert holds is (corrected.holds and not printed.holds)
+    assert "first: " not in text  # of the printed formula only what fails
 
 
 @pytest.mark.usefixtures("three_marks")

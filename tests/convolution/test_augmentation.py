@@ -27,6 +27,20 @@ def test_translations_are_within_the_range_and_preserve_the_sum_of_pixels() -> N
     torch.testing.assert_close(translated.sum((1, 2, 3)), images.sum((1, 2, 3)), atol=1e-3, rtol=0)
 
 
+def test_shifts_reach_the_given_number_of_pixels_on_both_axes() -> None:
+    """The images are not square: a shift in units of the other axis would be wrong."""
+    torch.manual_seed(0)
+    images = torch.zeros(4_000, 1, 20, 40)
+    images[:, :, 8:12, 17:22] = 1.0
+    displacement = centre_of_mass(random_affine(images, translate=3.0, degrees=0.0, scale=0.0)) - centre_of_mass(images)
+    vertical, horizontal = displacement.unbind(1)
+    for shift in (vertical, horizontal):  # uniform on [−3, 3]
+        assert 2.95 < float(shift.max()) < 3.01
+        assert -3.01 < float(shift.min()) < -2.95
+        torch.testing.assert_close(shift.std(), torch.tensor(3 / 3**0.5), atol=0.05, rtol=0)
+    assert abs(float(torch.corrcoef(displacement.T)[0, 1])) < 0.07
+
+
 def test_rotations_preserve_the_distance_from_the_centre() -> None:
     torch.manual_seed(0)
     images = square_images(500)

@@ -48,14 +48,34 @@ def run_claim(mark: Mark) -> tuple[bool, str]:
     except Exception as error:  # a claim that raises does not hold; the others still run
         return False, f"{type(error).__name__}: {error}"
     if isinstance(outcome, Correction):
-        shown = f"printed: {_lines(outcome.printed)}\ncorrected: {_lines(outcome.corrected)}"
-        return outcome.holds, shown
+        return outcome.holds, f"{_describe_printed(outcome.printed)}\n{_describe_corrected(outcome.corrected)}"
     return outcome.holds, _lines(outcome)
 
 
 def statement(mark: Mark) -> str:
     """The statement of a claim or an erratum, as markup."""
     return escape(mark.summary) if mark.kind == "claim" else f"[dim]erratum:[/] {escape(mark.summary)}"
+
+
+NEGATIONS = {"=": "≠", "≈": "≉", "≤": "≰", "≥": "≱", "<": "≮", "is": "is not", "is a": "is not a"}
+
+
+def _describe_printed(evidence: Evidence) -> str:
+    """The evidence of a printed formula, which is expected to fail, so that a success reads as one."""
+    return (
+        f"✗ printed value holds: {_lines(evidence)}" if evidence.holds else f"printed value fails: {_failure(evidence)}"
+    )
+
+
+def _describe_corrected(evidence: Evidence) -> str:
+    return f"{'corrected value holds' if evidence.holds else '✗ corrected value fails'}: {_lines(evidence)}"
+
+
+def _failure(evidence: Evidence) -> str:
+    """Evidence that does not hold, with the negated relation: "200 ≠ 2"; of several pieces those that fail."""
+    if not evidence.parts:
+        return f"{evidence.measured} {NEGATIONS[evidence.relation]} {evidence.predicted}"
+    return "\n".join(f"{name}: {_failure(part)}" for name, part in evidence.parts if not part.holds)
 
 
 def _lines(evidence: Evidence) -> str:

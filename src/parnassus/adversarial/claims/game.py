@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.func import grad
 
 from parnassus.adversarial.gan import (
+    GAN,
     discriminator_loss,
     minimax_loss,
     non_saturating_loss,
@@ -100,3 +101,31 @@ def a_generator_against_the_optimal_discriminator_converges() -> Evidence:
     for _ in range(400):
         theta = theta - 0.05 * grad(generator_loss)(theta, theta.detach())
     return all_of(mean=close(theta[1], 3.0, atol=0.01), standard_deviation=close(theta[0].abs(), 0.5, atol=0.01))
+
+
+@claim("D5.2.3")
+def each_player_of_a_gan_minimises_its_own_loss() -> Evidence:
+    """With G(z) = 2z + 1 and D(x) = σ(wx + b), both losses and the samples have known values (Diehl sec. 5.2)."""
+    generator, discriminator = nn.Linear(1, 1), nn.Linear(1, 1)
+    with torch.no_grad():
+        for layer, weight, bias in ((generator, 2.0, 1.0), (discriminator, 0.7, -0.3)):
+            layer.weight.fill_(weight)
+            layer.bias.fill_(bias)
+    gan = GAN(generator, discriminator, latent_dim=1)
+    real = torch.tensor([[0.5], [2.0], [-1.0]])
+    torch.manual_seed(0)
+    generated = 2 * torch.randn(3, 1) + 1
+    of_real, of_generated = (torch.sigmoid(0.7 * x - 0.3) for x in (real, generated))
+    torch.manual_seed(0)
+    own_loss = gan.discriminator_loss(real)
+    torch.manual_seed(0)
+    generator_loss = gan.generator_loss(3)
+    to_generator = torch.autograd.grad(own_loss, generator.weight, allow_unused=True)[0]
+    samples = gan.sample(20_000)
+    return all_of(
+        discriminator=close(own_loss, -of_real.log().mean() - (1 - of_generated).log().mean(), rtol=1e-5),
+        generator=close(generator_loss, -of_generated.log().mean(), rtol=1e-5),
+        no_gradient_for_the_generator=close(float(to_generator is None), 1.0),
+        mean=close(samples.mean(), 1.0, atol=4 * 2 / 20_000**0.5),
+        standard_deviation=close(samples.std(), 2.0, rtol=4 / 40_000**0.5),
+    )

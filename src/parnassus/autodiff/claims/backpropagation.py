@@ -11,6 +11,7 @@ from parnassus.autodiff.activations_and_losses import gelu, leaky_relu, relu, si
 from parnassus.autodiff.derivative_rules import Array, elementwise
 from parnassus.autodiff.finite_differences import numerical_gradient
 from parnassus.autodiff.graph import Symbol, forward_pass
+from parnassus.autodiff.graph_layout import layout_graph
 from parnassus.autodiff.operations import cos, sin, tanh, total, transpose
 from parnassus.autodiff.paths import all_paths, count_edges, derivative_by_accumulation, derivative_by_paths
 from parnassus.autodiff.tape import Variable, gradients, tape_bytes, value_and_gradients
@@ -35,7 +36,7 @@ def toy_network(sigma: Callable[[Variable], Variable] = sigmoid) -> TwoNeuronNet
     return two_neuron_network(Variable(X), Variable(W1), Variable(W2), sigma)
 
 
-@claim("B2.1-3")
+@claim("B2.1-3", "Z5.7")
 def a_forward_pass_computes_every_node() -> Evidence:
     """z_i = w_i x, h_i = σ(z_i), y = h₁ + h₂: tape and graph store the same eight values (book fig. 2.1)."""
     logistic = [1 / (1 + np.exp(-w * X)) for w in (W1, W2)]
@@ -43,9 +44,15 @@ def a_forward_pass_computes_every_node() -> Evidence:
     tape = toy_network()
     graph = two_neuron_network(Symbol("x"), Symbol("w1"), Symbol("w2"))
     values = forward_pass([graph.y], {graph.x: X, graph.w1: W1, graph.w2: W2})
+    names = {node: str(number) for number, node in enumerate(tape.names)}
+    layout = layout_graph(tape.y, names=names, value=lambda _: "", edge=lambda *_: "")
+    drawn = sorted(layout.nodes, key=lambda node: int(node.label))
+    arrows = sorted([int(layout.nodes[end].label) for end in (edge.start, edge.end)] for edge in layout.edges)
     return all_of(
         tape=close(np.array([float(node.value) for node in tape.names]), by_hand, rtol=1e-13),
         graph=close(np.array([float(values[node]) for node in graph.names]), by_hand, rtol=1e-13),
+        columns=close(np.array([node.x for node in drawn]), np.array([0, 0, 0, 1, 1, 2, 2, 3])),
+        arrows=close(np.array(arrows), np.array([[0, 3], [0, 4], [1, 3], [2, 4], [3, 5], [4, 6], [5, 7], [6, 7]])),
     )
 
 

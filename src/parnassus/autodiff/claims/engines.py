@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from math import cos as cosine
 from math import sin as sine
-from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -12,8 +11,9 @@ from jaxtyping import Int
 from torch.autograd.functional import hessian as torch_hessian
 from torch.nn import functional
 
-from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, raises
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, raises
 from parnassus.autodiff.activations_and_losses import cross_entropy, gelu, leaky_relu, relu, sigmoid, softmax
+from parnassus.autodiff.dense_network import DenseNetwork
 from parnassus.autodiff.derivative_rules import Array, ArrayLike
 from parnassus.autodiff.finite_differences import numerical_gradient
 from parnassus.autodiff.forward_mode import jvp
@@ -137,6 +137,9 @@ def tape_gradients_of_a_classifier_equal_torch() -> Evidence:
     logits = (torch.from_numpy(x) @ w1 + b1).relu() @ w2 + b2
     expected = functional.cross_entropy(logits, torch.from_numpy(labels))
     by_torch = torch.autograd.grad(expected, tensors)
+    network = DenseNetwork((6, 8, 4), relu, source)
+    network.weights = weights
+    before = network.gradient_step(x, lambda outputs: cross_entropy(outputs, labels), learning_rate=0.3)
     return all_of(
         loss=close(value, expected.detach(), rtol=1e-14),
         gradients=close(
@@ -144,6 +147,12 @@ def tape_gradients_of_a_classifier_equal_torch() -> Evidence:
             torch.cat([each.ravel() for each in by_torch]),
             atol=1e-13,
         ),
+        step_of_a_network=close(
+            np.concatenate([each.ravel() for each in network.weights]),
+            torch.cat([(tensor - 0.3 * each).ravel() for tensor, each in zip(tensors, by_torch, strict=True)]).detach(),
+            atol=1e-13,
+        ),
+        loss_before_the_step=close(before, value, rtol=1e-14),
     )
 
 
@@ -224,20 +233,13 @@ def torch_can_differentiate_its_backward_pass() -> Correction:
         return torch.autograd.grad(x * x.sin(), x, create_graph=create_graph)[0]
 
     (second,) = torch.autograd.grad(derivative(create_graph=True), x)
+    start = Variable(1.3)
+    (by_tape,) = gradients(differentiable_gradients(start * sin(start), [start])[0], [start])
     return Correction(
         printed=raises(RuntimeError, lambda: torch.autograd.grad(derivative(create_graph=True), x)),
         corrected=all_of(
             by_default=raises(RuntimeError, lambda: torch.autograd.grad(derivative(create_graph=False), x)),
             create_graph=close(second, 2 * cosine(1.3) - 1.3 * sine(1.3), rtol=1e-14),
+            tape=close(by_tape, 2 * cosine(1.3) - 1.3 * sine(1.3), rtol=1e-14),
         ),
-    )
-
-
-@erratum("B2.1-6", printed="Caffe was merged into PyTorch", right="Caffe2, its successor")
-def caffe2_was_merged_into_pytorch() -> Correction:
-    """The headers shipped with torch include Caffe2 and not Caffe (book sec. 2.1)."""
-    headers = Path(torch.__file__).parent / "include"
-    return Correction(
-        printed=greater_equal(len(list(headers.glob("caffe/**/*.h"))), 1),
-        corrected=greater_equal(len(list(headers.glob("caffe2/**/*.h"))), 1),
     )

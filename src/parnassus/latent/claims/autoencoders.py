@@ -1,6 +1,5 @@
 """Claims about autoencoders: codes, bottlenecks and the book's network for images (book secs. 4.1, 4.2, 4.5)."""
 
-import ast
 from functools import partial
 
 import torch
@@ -11,7 +10,7 @@ from parnassus.data import load_digits
 from parnassus.latent.autoencoders.autoencoder import Autoencoder, shallow_autoencoder
 from parnassus.latent.autoencoders.dense_networks import dense_decoder, dense_encoder
 from parnassus.latent.claims.training import adam
-from parnassus.latent.latent_space.latent_grid import latent_grid, tile_images
+from parnassus.latent.latent_space.latent_grid import latent_grid, latent_range, tile_images
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.textbook import coffee_drinks
 from parnassus.layers import count_parameters
@@ -79,11 +78,11 @@ def the_image_autoencoder_has_808722_parameters() -> Evidence:
 def layers_belong_in_the_initialiser() -> Correction:
     """A page break moves the decoder's layers out of __init__, where their size is undefined (book sec. 4.5)."""
     head = "class Decoder(nn.Module):\n    def __init__(self, latent):\n        super().__init__()\n"
-    layer = "self.layer = nn.Linear(latent, 512)\n"
-    printed, corrected = (f"{head}{indent}{layer}Decoder(2)" for indent in (4 * " ", 8 * " "))
+    layers = "self.layers = dense_decoder(latent, (1, 28, 28))\n"
+    printed, corrected = (f"{head}{indent}{layers}Decoder(2)" for indent in (4 * " ", 8 * " "))
 
     def execute(listing: str) -> None:
-        exec(listing, {"nn": nn})  # noqa: S102 - the listing stands above
+        exec(listing, {"nn": nn, "dense_decoder": dense_decoder})  # noqa: S102 - the listing stands above
 
     return Correction(
         printed=runs(partial(execute, printed), unless=NameError),
@@ -91,12 +90,19 @@ def layers_belong_in_the_initialiser() -> Correction:
     )
 
 
+def rate_of_listing(expression: str) -> float:
+    """The learning rate that a line of the listing assigns."""
+    names: dict[str, float] = {}
+    exec(f"rate = {expression}", {"step_decay": step_decay}, names)  # noqa: S102 - the listing stands below
+    return names["rate"]
+
+
 @erratum("B4.5-5", printed="a comment continued on the next line", right="one comment line")
 def a_broken_comment_is_code() -> Correction:
     """The second half of the comment on the schedule is on a separate line, a syntax error (book sec. 4.5)."""
     return Correction(
-        printed=runs(partial(ast.parse, "rate = 1e-3  # not treated,\nlook it up!"), unless=SyntaxError),
-        corrected=runs(partial(ast.parse, "rate = 1e-3  # not treated, look it up!"), unless=SyntaxError),
+        printed=runs(lambda: rate_of_listing("step_decay(12)  # not treated,\nlook it up!"), unless=SyntaxError),
+        corrected=close(rate_of_listing("step_decay(12)  # not treated, look it up!"), 1e-4, rtol=1e-12),
     )
 
 
@@ -143,7 +149,7 @@ def the_schedule_does_not_change_the_rate_within_five_epochs() -> Evidence:
 
 @claim("B4.5-6")
 def a_nonlinear_code_of_dimension_two_outperforms_two_components() -> Evidence:
-    """With two-dimensional codes the book's network has a smaller error than PCA, and PCA than the mean image."""
+    """The errors decrease: mean image, two components of PCA, two coordinates of the network, sixteen components."""
     x = load_digits().train.x
     flat = x.flatten(1)
     torch.manual_seed(0)
@@ -153,6 +159,9 @@ def a_nonlinear_code_of_dimension_two_outperforms_two_components() -> Evidence:
     return all_of(
         network_over_pca=less_equal(model.eval().loss(x) / linear, 0.85),
         pca_over_mean_image=less_equal(linear / flat.var(0, correction=0).mean(), 0.75),
+        sixteen_components_over_network=less_equal(
+            (flat - PCA.fit(flat, 16).reconstruct(flat)).square().mean() / model.loss(x), 0.6
+        ),
     )
 
 
@@ -170,9 +179,12 @@ def decoding_one_image_requires_evaluation_mode() -> Evidence:
 def the_latent_grid_increases_to_the_right_and_upwards() -> Evidence:
     """In the 12 × 12 grid z₁ increases from left to right and z₂ from bottom to top (book fig. 4.3)."""
     grid = latent_grid((-5.0, 10.0), (-10.0, 5.0), count=12)
+    codes = torch.tensor([[100.0, -90.0], [3.0, -2.0], [9.0, 4.0], [4.0, 70.0], [-80.0, 0.0]])  # with outliers
+    low, high = torch.tensor(latent_range(codes, tail=0.25)).T
     first, second = (tile_images(grid[:, axis, None, None].expand(-1, 28, 28), columns=12) for axis in (0, 1))
     return all_of(
         size=close(torch.tensor(first.shape), torch.tensor([336, 336])),
         left_to_right=close(first[0, ::28], torch.linspace(-5, 10, 12), atol=1e-5),
         bottom_to_top=close(second[::28, 0].flip(0), torch.linspace(-10, 5, 12), atol=1e-5),
+        range_without_outliers=close(torch.cat([low, high]), torch.tensor([3.0, -2.0, 9.0, 4.0])),
     )

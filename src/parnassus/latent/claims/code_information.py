@@ -1,5 +1,6 @@
 """Claims about information, rate and distortion of codes, on models with known integrals (book sec. 6.4)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import e, log, pi
@@ -9,11 +10,12 @@ from torch import Tensor, nn
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
+from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.claims.training import adam
 from parnassus.latent.linear.water_filling import water_filling
 from parnassus.latent.variational.aggregated_posterior import code_information, second_moments
 from parnassus.latent.variational.decoders import BernoulliDecoder, GaussianDecoder
-from parnassus.latent.variational.elbo import NegativeELBO
+from parnassus.latent.variational.elbo import NegativeELBO, VAETerms
 from parnassus.latent.variational.reparametrisation import reparametrise, standard_normal_kl
 from parnassus.latent.variational.vae import VAE
 from parnassus.layers import mlp, tanh
@@ -101,17 +103,37 @@ def information_plus_distortion_of_a_linear_vae_is_at_least_the_entropy() -> Evi
         distortion = log(2 * pi * s**2) / 2 + squared_error / (2 * s**2)
         return information, distortion, (mean_variance + variance - 1 - log(variance)) / 2
 
+    def measured_terms(shrink: float, widen: float) -> VAETerms:
+        """The terms of such a VAE for rows of x."""
+        gain, variance = shrink * w / (w**2 + s**2), widen * s**2 / (w**2 + s**2)
+        encoder, layer = nn.Linear(1, 2, dtype=DOUBLE), nn.Linear(1, 1, dtype=DOUBLE)
+        encoder.weight, encoder.bias, layer.weight, layer.bias = (
+            nn.Parameter(torch.tensor(values, dtype=DOUBLE))
+            for values in ([[gain], [0.0]], [0.0, log(variance)], [[w]], [0.0])
+        )
+        torch.manual_seed(0)
+        x = (w**2 + s**2) ** 0.5 * torch.randn(200_000, 1, dtype=DOUBLE)
+        return VAE(encoder, GaussianDecoder(layer, std=s).double(), 1).terms(x)
+
     exact, wide, shrunk = (
         information_distortion_rate(1.0, 1.0),
         information_distortion_rate(1.0, 3.0),
         information_distortion_rate(0.6, 1.0),
     )
+    _, distortions, rates = torch.tensor([exact, wide, shrunk], dtype=DOUBLE).T
+    with torch.no_grad():
+        measured = [measured_terms(*setting) for setting in ((1.0, 1.0), (1.0, 3.0), (0.6, 1.0))]
     return all_of(
         entropy_is_reached=close(exact[0] + exact[1], entropy, atol=1e-12),
         bound_is_reached=close(exact[1] + exact[2], entropy, atol=1e-12),
         others_are_above=greater_equal(torch.tensor([sum(wide[:2]), sum(shrunk[:2])]), entropy + 0.05),
         rate_is_at_least_the_information=greater_equal(
             torch.tensor([values[2] - values[0] for values in (exact, wide, shrunk)]), -1e-12
+        ),
+        measured_distortion=close(torch.stack([terms.distortion.mean() for terms in measured]), distortions, atol=0.02),
+        measured_rate=close(torch.stack([terms.rate.mean() for terms in measured]), rates, atol=0.01),
+        measured_bound=close(
+            torch.stack([terms.negative_elbo.mean() for terms in measured]), distortions + rates, atol=0.02
         ),
     )
 
@@ -198,6 +220,26 @@ def the_rate_is_minimal_at_second_moment_one() -> Evidence:
     )
 
 
+def passes_through_networks() -> list[int]:
+    """Calls of encoder and decoder, in the loss and then in sampling."""
+    counts = {"encoder": 0, "decoder": 0}
+    encoder, network = mlp_encoder((1, 3, 2), 4, width=8), mlp_decoder(2, (1, 3, 2), width=8)
+
+    def count(name: str) -> Callable[..., None]:
+        def increase(*_: object) -> None:
+            counts[name] += 1
+
+        return increase
+
+    for name, module in (("encoder", encoder), ("decoder", network)):
+        module.register_forward_hook(count(name))
+    vae = VAE(encoder, BernoulliDecoder(network), 2)
+    vae.loss(torch.rand(5, 1, 3, 2))
+    training = list(counts.values())
+    vae.sample(5)
+    return [*training, *(total - before for total, before in zip(counts.values(), training, strict=True))]
+
+
 @claim("B5.2-4")
 def sampling_uses_the_decoder_only() -> Evidence:
     """Samples of N(0, 1) through x|z ~ N(2z + 1, 1) have distribution N(1, 5) for any encoder (book fig. 5.1)."""
@@ -219,6 +261,7 @@ def sampling_uses_the_decoder_only() -> Evidence:
         variance=close(x.var(), 5.0, rtol=4 * (2 / 40_000) ** 0.5),
         fourth_moment=close((x - 1).pow(4).mean(), 75.0, rtol=0.1),
         independent_of_the_encoder=close(vae.sample(10), other_samples, atol=0.0),
+        steps_in_training_and_generation=close(torch.tensor(passes_through_networks()), torch.tensor([1, 1, 0, 1])),
     )
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
 from parnassus.data import load_digits
@@ -40,6 +40,29 @@ def corruption_kernels_have_the_given_parameters() -> Evidence:
         salt=close((salt_and_pepper == 1).float().mean(), 0.1, atol=0.01),
         pepper=close((salt_and_pepper == 0).float().mean(), 0.1, atol=0.01),
         unmasked_values=close(masked[masked != 0], 0.5),
+    )
+
+
+@claim("B4.1-4")
+def masked_inputs_teach_the_correlations_between_features() -> Evidence:
+    """The best linear denoiser of masked inputs is Σ ((1 − p) Σ + p diag Σ)⁻¹; without a mask, I (book sec. 4.1)."""
+    probability, x = 0.25, standard_normal(30, 3) @ standard_normal(3, 3, seed=1)
+    sigma = x.mT @ x / len(x)
+    masks = torch.cartesian_prod(*3 * [torch.tensor([0.0, 1.0, 1.0, 1.0], dtype=torch.float64)])  # all 4³ outcomes
+    rows, kept = x.repeat_interleave(len(masks), 0), masks.repeat(len(x), 1)
+    encoder, decoder = (nn.Linear(3, 3, bias=False, dtype=torch.float64) for _ in range(2))
+    model = DenoisingAutoencoder(Autoencoder(encoder, decoder), lambda rows: rows * kept)
+    best = sigma @ torch.linalg.inv((1 - probability) * sigma + probability * sigma.diagonal().diag())
+    decoder.weight, encoder.weight = (
+        nn.Parameter(best @ torch.linalg.inv(encoder.weight.detach())),
+        nn.Parameter(encoder.weight.detach()),
+    )
+    loss = model.loss(rows)
+    gradients = torch.autograd.grad(loss, (encoder.weight, decoder.weight))
+    return all_of(
+        stationary=close(torch.cat(gradients), 0.0, atol=1e-12),
+        error_of_the_identity=greater_equal((kept * rows - rows).square().mean() / loss, 1.2),
+        weight_on_other_features=greater_equal((best - best.diagonal().diag()).abs().max(), 0.1),
     )
 
 
@@ -119,7 +142,13 @@ def noise_is_mostly_orthogonal_to_a_low_dimensional_manifold() -> Evidence:
     noise = torch.randn(4_000, 100, generator=generator, dtype=torch.float64)
     tangent, _ = torch.linalg.qr(torch.randn(100, 3, generator=generator, dtype=torch.float64))
     fraction = (noise @ tangent).square().sum() / noise.square().sum()
-    return close(fraction, 0.03, atol=0.002)
+    points = 20 * torch.randn(4_000, 3, generator=generator, dtype=torch.float64) @ tangent.mT
+    matrix = linear_denoiser_matrix(400 * tangent @ tangent.mT, std=1.0)
+    errors = [((points + noise) @ each - points).square().sum(1).mean() for each in (torch.eye(100).double(), matrix)]
+    return all_of(
+        tangential_noise=close(fraction, 0.03, atol=0.002),
+        error_that_remains_after_denoising=close(errors[1] / errors[0], 0.03 * 400 / 401, atol=0.002),
+    )
 
 
 @claim("B4.4-4")

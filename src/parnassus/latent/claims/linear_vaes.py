@@ -1,11 +1,14 @@
 """Claims about the linear variational autoencoder and its equivalence to probabilistic PCA (book sec. 5.2)."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
 from parnassus.latent.claims.probabilistic_pca import FEATURES, LATENT, random_rotation, sample_rows, true_model
-from parnassus.latent.linear.covariance_spectrum import spectrum_by_eigh
+from parnassus.latent.linear.covariance_spectrum import spectrum_by_eigh, spectrum_by_randomised_svd
+from parnassus.latent.linear.incremental_pca import incremental_pca
 from parnassus.latent.linear.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.linear.linear_vae import LinearVAE, fit_by_lbfgs
 from parnassus.latent.linear.pca import PCA
@@ -124,7 +127,12 @@ def the_error_of_pca_is_minimal_and_the_sum_of_discarded_eigenvalues() -> Eviden
     generator = torch.Generator().manual_seed(6)
     bases = [torch.randn(FEATURES, LATENT, generator=generator, dtype=torch.float64) for _ in range(200)]
     random_errors = [(centred - centred @ projection_matrix(W)).square().sum(1).mean() for W in bases]
+    wide = standard_normal(60, 500, seed=7) * torch.logspace(1, -3, 500, dtype=torch.float64)
+    wide_eigenvalues = torch.linalg.svdvals(wide - wide.mean(0)).square() / 60
+    randomised = PCA.fit(wide, 2, solver=partial(spectrum_by_randomised_svd, num_components=2))
     return all_of(
         discarded_eigenvalues=close(torch.stack(errors), eigenvalues.flip(0).cumsum(0).flip(0)[1:], rtol=1e-10),
         minimal=less_equal(errors[LATENT - 1], torch.stack(random_errors)),
+        in_batches=close(incremental_pca(x.split(37), LATENT).residual_variance, errors[LATENT - 1], rtol=1e-10),
+        randomised=close(randomised.residual_variance, wide_eigenvalues[2:].sum(), rtol=1e-6),
     )

@@ -75,15 +75,15 @@ def bessel_correction_scales_the_variances_only() -> Evidence:
 @claim("B4.3-4")
 def a_general_eigensolver_loses_orthogonality() -> Evidence:
     """With fewer rows than features, repeated eigenvalues have non-orthogonal eigenvectors in `eig`, not in `eigh`."""
-    covariance = np.cov(correlated_rows(rows=5, features=12).numpy().T)
-    _, symmetric = np.linalg.eigh(covariance)
-    _, general = np.linalg.eig(covariance)
+    x = correlated_rows(rows=5, features=12)
+    _, symmetric = spectrum_by_eigh(x).pairs
+    _, general = np.linalg.eig(np.cov(x.numpy().T))
 
     def orthogonality_error(vectors: NDArray[np.complex128]) -> float:
         return float(np.abs(vectors.conj().T @ vectors - np.eye(12)).max())
 
     return all_of(
-        eigh=less_equal(orthogonality_error(symmetric.astype(complex)), 1e-12),
+        eigh=less_equal(orthogonality_error(symmetric.numpy().astype(complex)), 1e-12),
         eig=greater_equal(orthogonality_error(general.astype(complex)), 1e-3),
     )
 
@@ -115,9 +115,17 @@ def the_listing_keeps_the_smallest_eigenvalues() -> Correction:
 def the_shape_comments_of_the_listing_omit_the_samples() -> Correction:
     """The shape comments of the PCA listing omit the number of samples (book sec. 4.3)."""
     M, N, K = 200, 6, 2
-    Z, projected = pca_as_printed(correlated_rows(M, N), K)
+    x = correlated_rows(M, N)
+    Z, projected = pca_as_printed(x, K)
+    pca = PCA.fit(x, K)
     shapes = np.array([*Z.shape, *projected.shape])
-    return Correction(printed=close(shapes, np.array([K, N, N, K])), corrected=close(shapes, np.array([M, K, M, N])))
+    return Correction(
+        printed=close(shapes, np.array([K, N, N, K])),
+        corrected=all_of(
+            listing=close(shapes, np.array([M, K, M, N])),
+            package=close(np.array([*pca.transform(x).shape, *pca.reconstruct(x).shape]), np.array([M, K, M, N])),
+        ),
+    )
 
 
 @claim("B4.3-9", "B4.3-4")
@@ -135,6 +143,7 @@ def the_projection_error_is_the_sum_of_discarded_eigenvalues() -> Evidence:
         reconstruction=close(
             (x - PCA.fit(x, 2).reconstruct(x)).square().sum(1).mean(), eigenvalues[2:].sum(), rtol=1e-10
         ),
+        residual_variance=close(PCA.fit(x, 2).residual_variance, eigenvalues[2:].sum(), rtol=1e-10),
     )
 
 
@@ -178,6 +187,8 @@ def the_top_eigenvectors_span_the_best_subspace() -> Evidence:
     traces = torch.stack([(P @ sigma).trace() for P in Ps])
     coefficients = torch.stack([(U * (P @ U)).sum(0) for P in Ps])
     best = projection_matrix(U[:, :2])
+    angles = torch.tensor([0.0, 1e-9, 0.3, 1.2], dtype=torch.float64)
+    tilted = [torch.stack([U[:, 0], angle.cos() * U[:, 1] + angle.sin() * U[:, 2]], 1) for angle in angles]
     return all_of(
         random_subspaces=less_equal(traces, eigenvalues[:2].sum()),
         linear_combination=close(traces, coefficients @ eigenvalues, atol=1e-10),
@@ -185,6 +196,13 @@ def the_top_eigenvectors_span_the_best_subspace() -> Evidence:
         coefficients_non_negative=greater_equal(coefficients, -1e-12),
         coefficients_sum_to_K=close(coefficients.sum(1), 2.0, atol=1e-12),
         top_eigenspace=close((best @ sigma).trace(), eigenvalues[:2].sum(), rtol=1e-12),
+        traces_decrease_with_the_angles=close(
+            torch.stack([(projection_matrix(W) @ sigma).trace() for W in tilted]),
+            eigenvalues[:2] @ torch.stack([torch.ones(4), angles.cos().square()]).to(eigenvalues)
+            + eigenvalues[2] * angles.sin().square(),
+            rtol=1e-12,
+        ),
+        angles=close(torch.stack([principal_angles(W, U[:, :2])[0] for W in tilted]), angles, atol=1e-12),
     )
 
 
@@ -230,10 +248,13 @@ def pca_of_pca_scores_is_pca() -> Evidence:
 def stages_collapse_only_without_a_nonlinearity() -> Evidence:
     """N → K₁ → K₂ → K₁ → N has rank K₂ if all stages are linear, and a higher rank with ReLU (book sec. 4.3)."""
     generator = torch.Generator().manual_seed(2)
-    sizes = [(6, 4), (4, 1), (1, 4), (4, 6)]
-    A, B, C, D = (torch.randn(*size, generator=generator, dtype=torch.float64) for size in sizes)
     x = correlated_rows() - 3
-    linear, nonlinear = x @ A @ B @ C @ D, torch.relu(torch.relu(x @ A) @ B @ C) @ D
+    first = PCA.fit(x, 4)
+    B = torch.tensor([[1.0], [-2.0], [0.5], [1.0]], dtype=torch.float64)
+    C = torch.tensor([[1.0, -1.0, 2.0, -0.5]], dtype=torch.float64)
+    D = torch.randn(4, 6, generator=generator, dtype=torch.float64)
+    linear = first.transform(x) @ B @ C @ D
+    nonlinear = torch.relu(torch.relu(first.transform(x)) @ B @ C) @ D
     return all_of(
         linear_rank=close(int(torch.linalg.matrix_rank(linear)), 1),
         relu_rank=greater_equal(int(torch.linalg.matrix_rank(nonlinear)), 2),

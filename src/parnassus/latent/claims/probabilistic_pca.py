@@ -7,11 +7,11 @@ import torch
 from scipy import stats
 from torch import Tensor
 from torch.distributions import LowRankMultivariateNormal
-from torch.func import grad
+from torch.func import grad, jacrev
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate, runs
 from parnassus.latent.linear.covariance_spectrum import spectrum_by_eigh
-from parnassus.latent.linear.number_of_components import bic_by_size, log_likelihood_by_size
+from parnassus.latent.linear.number_of_components import bic_by_size, log_likelihood_by_size, num_free_parameters
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA, ppca_em_iterates, ppca_em_step
 from parnassus.latent.linear.projection import principal_angles, pseudo_inverse, second_moment
@@ -76,6 +76,11 @@ def the_log_likelihood_has_a_low_rank_form() -> Evidence:
     return all_of(
         scipy=close(model.log_prob(x), scipy, rtol=1e-12),
         torch=close(model.log_prob(x), low_rank.log_prob(x), rtol=1e-12),
+        maximum_for_each_size=close(
+            log_likelihood_by_size(spectrum_by_eigh(x).eigenvalues, ROWS)[1:],
+            torch.stack([PPCA.fit(x, size).log_prob(x).sum() for size in range(1, FEATURES)]),
+            rtol=1e-12,
+        ),
     )
 
 
@@ -186,11 +191,14 @@ def codes_without_noise_are_white() -> Evidence:
     x = sample_rows()
     pca = PCA.fit(x, LATENT)
     W = pca.components * pca.explained_variance.sqrt()
-    codes = (x - pca.mean) @ pseudo_inverse(W).mT
+    model = PPCA(pca.mean, W, torch.tensor(1e-14, dtype=torch.float64))
+    deviations = torch.linalg.svdvals(x - x.mean(0))[:LATENT] / ROWS**0.5  # independent of the fit
+    unit_codes = torch.eye(LATENT, dtype=torch.float64)
+    codes = model.transform(x)
     return all_of(
-        columns=close(W.norm(dim=0), pca.explained_variance.sqrt(), rtol=1e-12),
-        rows=close(pseudo_inverse(W).norm(dim=1) * pca.explained_variance.sqrt(), 1.0, rtol=1e-12),
-        white=close(second_moment(codes), torch.eye(LATENT), atol=1e-12),
+        generation=close((model.inverse_transform(unit_codes) - pca.mean).norm(dim=1), deviations, rtol=1e-12),
+        projection=close(model.transform(pca.mean + pca.components.mT), (unit_codes / deviations), atol=1e-12),
+        white=close(second_moment(codes), unit_codes, atol=1e-12),
     )
 
 
@@ -202,10 +210,28 @@ def projecting_divides_by_the_deviation() -> Correction:
     x = sample_rows()
     pca = PCA.fit(x, LATENT)
     scores, deviations = pca.transform(x), pca.explained_variance.sqrt()
+    model = PPCA(pca.mean, pca.components * deviations, torch.tensor(1e-14, dtype=torch.float64))
     return Correction(
         printed=close((scores * deviations).var(0, correction=0), 1.0, rtol=0.1),
-        corrected=close((scores / deviations).var(0, correction=0), 1.0, rtol=1e-12),
+        corrected=all_of(
+            unit_variance=close((scores / deviations).var(0, correction=0), 1.0, rtol=1e-12),
+            code_of_the_model=close(model.transform(x), scores / deviations, atol=1e-12),
+        ),
     )
+
+
+def dimension_of_the_model(model: PPCA) -> int:
+    """The rank of the derivative of (μ, C) with respect to (μ, W, σ²): the number of free parameters."""
+
+    def moments(mean: Tensor, W: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        return mean, W @ W.mT + variance * torch.eye(FEATURES, dtype=torch.float64)
+
+    blocks = jacrev(moments, (0, 1, 2))(model.mean, model.W, model.variance)
+    sizes = (FEATURES, FEATURES**2)
+    jacobian = torch.cat(
+        [torch.cat([block.reshape(size, -1) for block in row], 1) for row, size in zip(blocks, sizes, strict=True)]
+    )
+    return int(torch.linalg.matrix_rank(jacobian, rtol=1e-9))
 
 
 @claim("B5.1-8")
@@ -215,10 +241,17 @@ def held_out_likelihood_and_bic_select_the_true_number_of_components() -> Eviden
     eigenvalues = spectrum_by_eigh(train).eigenvalues
     held_out = torch.stack([PPCA.fit(train, size).log_prob(test).mean() for size in range(1, FEATURES)])
     train_likelihood = log_likelihood_by_size(eigenvalues, len(train))
+    few = spectrum_by_eigh(sample_rows(60)).eigenvalues
+    fits = [PPCA.fit(sample_rows(60), size) for size in range(1, FEATURES)]
+    likelihoods = torch.stack([fit.log_prob(sample_rows(60)).sum() for fit in fits])
+    dimensions = torch.tensor([dimension_of_the_model(fit) for fit in fits], dtype=torch.float64)
+    counts = [num_free_parameters(FEATURES, size) for size in range(1, FEATURES)]
     return all_of(
         held_out=close(int(held_out.argmax()) + 1, LATENT),
         bic=close(int(bic_by_size(eigenvalues, len(train)).argmin()), LATENT),
         train_likelihood_increases=greater_equal(train_likelihood.diff(), 0.0),
+        parameters=close(torch.tensor(counts), dimensions),
+        criterion=close(bic_by_size(few, 60)[1:], -2 * likelihoods + dimensions * log(60), rtol=1e-12),
     )
 
 
@@ -234,4 +267,25 @@ def em_converges_to_the_closed_form() -> Evidence:
         final_likelihood=close(likelihoods[-1], best.log_prob(x).mean(), atol=1e-8),
         same_noise=close(models[-1].variance, best.variance, rtol=1e-4),
         closed_form_is_a_fixed_point=close(ppca_em_step(best, x).covariance, best.covariance, atol=1e-12),
+    )
+
+
+@erratum("B5.1-9", printed="a Gaussian of K dimensions", right="a Gaussian of N dimensions with a K-dimensional code")
+def the_fitted_gaussian_has_the_dimension_of_the_data() -> Correction:
+    """The fitted density is that of x: its covariance is N × N and has full rank (book sec. 5.1)."""
+    model = PPCA.fit(sample_rows(), LATENT)
+    samples = model.sample(20_000, generator=seeded_generator(2))
+    rank = int(torch.linalg.matrix_rank(second_moment(samples - samples.mean(0))))
+    dimensions = torch.tensor([samples.shape[1], rank])
+    return Correction(
+        printed=close(dimensions, LATENT),
+        corrected=all_of(
+            dimension_and_rank=close(dimensions, FEATURES),
+            code=close(torch.tensor(model.transform(samples[:5]).shape), torch.tensor([5, LATENT])),
+            density=close(
+                model.log_prob(samples[:50]),
+                stats.multivariate_normal(model.mean.numpy(), model.covariance.numpy()).logpdf(samples[:50].numpy()),
+                rtol=1e-12,
+            ),
+        ),
     )

@@ -1,7 +1,7 @@
 """Claims about variants of the VAE: InfoVAE, ladder, conditional and predictive VAEs (book secs. 6.3, 6.4)."""
 
 from functools import partial
-from math import log
+from math import log, pi
 
 import torch
 from scipy.integrate import quad
@@ -17,7 +17,7 @@ from parnassus.latent.variational.decoders import BernoulliDecoder, GaussianDeco
 from parnassus.latent.variational.elbo import NegativeELBO, Objective
 from parnassus.latent.variational.info_vae import InfoVAE
 from parnassus.latent.variational.ladder_vae import LadderVAE, encoder_only_posterior
-from parnassus.latent.variational.posterior_collapse import FreeBits
+from parnassus.latent.variational.posterior_collapse import FreeBits, cyclical_kl_annealing, linear_kl_annealing
 from parnassus.latent.variational.predictive_vae import PredictiveVAE, evaluate_code
 from parnassus.latent.variational.vae import VAE
 from parnassus.layers import mlp, tanh
@@ -121,7 +121,8 @@ def label_information_of_a_classifier_is_bounded_by_that_of_the_code() -> Eviden
     torch.manual_seed(0)
     label = torch.arange(200) % 2
     x = (2.0 * label - 1)[:, None].double()
-    vae = VAE(affine([[1.0], [0.0]], [0.0, 0.0]), GaussianDecoder(affine([[1.0]], [0.0])).double(), 1)
+    decoder = GaussianDecoder(affine([[0.8]], [0.0]), std=1.5).double()
+    vae = VAE(affine([[1.0], [0.0]], [0.0, 0.0]), decoder, 1)
     heads = {"bayes": [[0.0], [2.0]], "underconfident": [[0.0], [0.7]], "overconfident": [[0.0], [6.0]]}
     values = {
         name: evaluate_code(PredictiveVAE(vae, affine(weight, [0.0, 0.0])), x, label, num_draws=100)
@@ -129,6 +130,8 @@ def label_information_of_a_classifier_is_bounded_by_that_of_the_code() -> Eviden
     }
     return all_of(
         bayes=close(values["bayes"].label_information, exact, atol=0.01),
+        information_of_the_code=close(values["bayes"].information, exact, atol=0.01),  # as x = ±1 is the label
+        distortion=close(values["bayes"].distortion, log(2 * pi * 2.25) / 2 + (0.2**2 + 0.8**2) / 4.5, atol=0.01),
         others=less_equal(
             torch.tensor([values[name].label_information for name in ("underconfident", "overconfident")]), exact - 0.02
         ),
@@ -175,6 +178,19 @@ def a_conditional_vae_samples_the_given_class() -> Evidence:
     return all_of(
         centres=close(means, torch.tensor([[-2.0, 0.0], [2.0, 0.0]]), atol=0.25),
         accuracy_of_bayes_rule=greater_equal((predicted == label).double().mean(), 0.99),
+    )
+
+
+@claim("B6.4-7")
+def annealing_raises_the_weight_of_the_rate() -> Evidence:
+    """β rises linearly from 0 to its end in n steps, once or in every cycle's first part (book sec. 6.4)."""
+    steps = (0, 3, 10, 14, 27)
+    once = [linear_kl_annealing(step, 10, end=4.0) for step in steps]
+    cycles = [cyclical_kl_annealing(step, 10, ramp_fraction=0.8, end=4.0) for step in steps]
+    return all_of(
+        linear=close(torch.tensor(once), torch.tensor([0.0, 1.2, 4.0, 4.0, 4.0]), rtol=1e-6),
+        cyclical=close(torch.tensor(cycles), torch.tensor([0.0, 1.5, 0.0, 2.0, 3.5]), rtol=1e-6),
+        stays_at_its_end=close(cyclical_kl_annealing(19, 10, ramp_fraction=0.8, end=4.0), 4.0),
     )
 
 

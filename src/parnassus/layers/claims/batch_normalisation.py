@@ -135,17 +135,22 @@ def a_final_relu_blocks_gradients_with_batch_norm() -> Correction:
 @claim("B2.2-3", "Z8.4")
 def images_are_normalised_per_channel() -> Evidence:
     """Mean and variance per channel, over batch, height and width, equal nn.BatchNorm2d (book sec. 2.2)."""
-    x = 2 * standard_normal(4, 3, 5, 6) + 1
+    x = standard_normal(4, 3, 5, 6) * torch.tensor([0.5, 2.0, 3.0]).view(3, 1, 1) + 1
     batch_norm, torch_batch_norm = BatchNorm(3, 1, 1).double(), nn.BatchNorm2d(3).double()
-    channels = [(x[:, c] - x[:, c].mean()) / (x[:, c].var(correction=0) + 1e-5).sqrt() for c in range(3)]
-    torch_output = torch_batch_norm(x)
-    biased = 0.9 + 0.1 * x.var((0, 2, 3), correction=0)
+    means = torch.tensor([float(x[:, c].mean()) for c in range(3)], dtype=torch.float64)
+    variances = torch.tensor([float((x[:, c] - means[c]).square().mean()) for c in range(3)], dtype=torch.float64)
+    channels = [(x[:, c] - means[c]) / (variances[c] + 1e-5).sqrt() for c in range(3)]
+    new = standard_normal(2, 3, 5, 6, seed=1)
+    training_output, torch_output = batch_norm(x), torch_batch_norm(x)
+    mean, variance = 0.1 * means, 0.9 + 0.1 * variances * 120 / 119
+    predicted = (new - mean.view(3, 1, 1)) / (variance.view(3, 1, 1) + 1e-5).sqrt()
     return all_of(
-        by_hand=close(batch_norm(x), torch.stack(channels, 1), atol=1e-12),
-        torch_layer=close(batch_norm(x), torch_output, atol=1e-12),
-        unbiased_average=close(
-            torch_batch_norm.get_buffer("running_var") - biased, 0.1 * x.var((0, 2, 3)) / 120, rtol=1e-9
-        ),
+        by_hand=close(training_output, torch.stack(channels, 1), atol=1e-12),
+        torch_layer=close(training_output, torch_output, atol=1e-12),
+        running_mean=close(batch_norm.running_mean.flatten(), mean, atol=1e-14),
+        unbiased_running_variance=close(batch_norm.running_variance.flatten(), variance, atol=1e-14),
+        evaluation=close(batch_norm.eval()(new), predicted, atol=1e-12),
+        one_parameter_per_channel=close(count_parameters(batch_norm), 2 * 3),
     )
 
 

@@ -1,12 +1,15 @@
 """Errata of the first classifier's listings: code that fails, or does something else than stated (book sec. 1.4)."""
 
+import struct
 from collections.abc import Mapping
+from math import log
 
 import torch
 from torch import nn
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, runs
-from parnassus.layers.classifier import dropout_classifier, evaluate
+from parnassus.data.files.idx import decode_idx, encode_idx
+from parnassus.layers.classifier import Classifier, dense_classifier, dropout_classifier, evaluate
 from parnassus.losses.classification import accuracy, cross_entropy
 from parnassus.train.devices import choose_device
 from parnassus.train.execute import versions
@@ -42,32 +45,55 @@ def the_device_is_chosen_as_printed() -> Evidence:
     )
 
 
+def fashion_file() -> tuple[torch.Tensor, bytes]:
+    """Two images of 28 × 28 pixels, and their file in the format of the data set."""
+    pixels = torch.arange(2 * 28 * 28).remainder(251).to(torch.uint8).reshape(2, 28, 28)
+    return pixels, struct.pack(">4B3I", 0, 0, 8, 3, 2, 28, 28) + bytes(pixels.flatten().tolist())
+
+
 @erratum("B1.4-4", printed="a comment continued on the next line", right="the comment on one line")
 def a_comment_ends_with_its_line() -> Correction:
     """In the call that loads the data the second half of a broken comment is a syntax error (book sec. 1.4)."""
-    call = "data = dict(\n    train=True, # training data\n    transform=float # converting an image to a{}tensor\n)"
-    corrected = execute_listing(call.format(" "))["data"]
-    assert isinstance(corrected, dict)
+    call = "data = load(\n    content=content, # training data\n    name='train', # converting an image to a{}tensor\n)"
+    pixels, content = fashion_file()
+    names = {"load": decode_idx, "content": content}
+    data = execute_listing(call.format(" "), names)["data"]
+    assert isinstance(data, torch.Tensor)
     return Correction(
-        printed=runs(lambda: execute_listing(call.format("\n        ")), unless=SyntaxError),
+        printed=runs(lambda: execute_listing(call.format("\n        "), names), unless=SyntaxError),
         corrected=all_of(
-            arguments=close(len(corrected), 2), training_data=close(float(corrected["train"] is True), 1.0)
+            shape=close(torch.tensor(data.shape), torch.tensor([2, 28, 28])), pixels=close(data.double(), pixels)
         ),
     )
 
 
 @erratum("B1.4-4", printed="download=FALSE", right="download=False")
 def false_is_not_upper_case() -> Correction:
-    """Setting the argument as the comment says raises NameError (book sec. 1.4)."""
+    """Setting the argument as the comment says raises NameError; a file in place needs no download (book sec. 1.4)."""
+    pixels, content = fashion_file()
+
+    def load(*, download: bool) -> torch.Tensor:
+        return decode_idx(b"" if download else encode_idx(pixels), "train")
+
+    data = execute_listing("data = load(download=False)", {"load": load})["data"]
+    assert isinstance(data, torch.Tensor)
     return Correction(
-        printed=runs(lambda: execute_listing("data = dict(download=FALSE)"), unless=NameError),
-        corrected=close(float(execute_listing("download = False")["download"] is False), 1.0),
+        printed=runs(lambda: execute_listing("data = load(download=FALSE)", {"load": load}), unless=NameError),
+        corrected=all_of(pixels=close(data.double(), pixels), file=close(float(encode_idx(pixels) == content), 1.0)),
     )
+
+
+def constant_classifier(inputs: int, classes: int) -> Classifier:
+    """A classifier with weights 0: all classes have the same logit."""
+    model = dense_classifier(inputs, classes, hidden=(5,))
+    for parameter in model.parameters():
+        nn.init.zeros_(parameter)
+    return model
 
 
 LOOP = """
 for batch in range(101):
-    steps.append(batch)
+    losses.append(model.loss(x, y).item())
     {mark}
     if batch % 100 == 0:
         f'{{batch:.5d}}'
@@ -79,14 +105,17 @@ for batch in range(101):
 @erratum("B1.4-11", printed="... around the progress message", right='""" around it, which disables it')
 def an_ellipsis_disables_no_code() -> Correction:
     """An ellipsis is a no-op, so the faulty message still runs; triple quotes would disable it (book sec. 1.4)."""
-    steps: list[int] = []
+    x, y = torch.randn(6, 4), torch.arange(6) % 3
 
-    def run_loop(mark: str) -> int:
-        steps.clear()
-        execute_listing(LOOP.format(mark=mark), {"steps": steps})
-        return len(steps)
+    def run_loop(mark: str) -> torch.Tensor:
+        names = {"losses": list[float](), "model": constant_classifier(4, 3), "x": x, "y": y}
+        execute_listing(LOOP.format(mark=mark), names)
+        return torch.tensor(names["losses"])
 
-    return Correction(printed=runs(lambda: run_loop("..."), unless=ValueError), corrected=close(run_loop('"""'), 101))
+    return Correction(
+        printed=runs(lambda: run_loop("..."), unless=ValueError),
+        corrected=close(run_loop('"""'), torch.full((101,), log(3)), rtol=1e-6),
+    )
 
 
 @erratum("B1.4-11", printed="train_loop without model.train()", right="training mode before each epoch")
@@ -151,11 +180,13 @@ def outside_the_loop_only_the_last_batch_counts() -> Correction:
 def a_string_literal_ends_with_its_line() -> Correction:
     """The last message of the test loop has a line break inside its quotes (book sec. 1.4)."""
     message = "text = f'Accuracy: {{(100*correct):>0.1f}}%, Avg{}loss: {{test_loss:>8f}}'"
-    names = {"correct": 0.385, "test_loss": 2.218973}
+    labels = torch.cat([torch.zeros(77), torch.ones(123)]).long()  # the classifier predicts class 0
+    result = evaluate(constant_classifier(4, 10), torch.randn(200, 4), labels)
+    names = {"correct": result.accuracy, "test_loss": result.loss}
     corrected = execute_listing(message.format(" "), names)["text"]
     return Correction(
         printed=runs(lambda: execute_listing(message.format("\n          "), names), unless=SyntaxError),
-        corrected=close(float(corrected == "Accuracy: 38.5%, Avg loss: 2.218973"), 1.0),
+        corrected=close(float(corrected == "Accuracy: 38.5%, Avg loss: 2.302585"), 1.0),
     )
 
 
@@ -163,10 +194,13 @@ def a_string_literal_ends_with_its_line() -> Correction:
 def comment_text_needs_its_hash() -> Correction:
     """The # after the optimiser stands alone; the comment's text follows three lines below (book sec. 1.4)."""
     line = "optimizer = torch.optim.SGD(model.parameters(), lr=1e-3) #{}use SGD optimizer from torch.optim"
-    names = {"torch": torch, "model": nn.Linear(2, 1)}
+    names = {"torch": torch, "model": dense_classifier(5, 3, hidden=(4,))}
     optimizer = execute_listing(line.format(" "), names)["optimizer"]
     assert isinstance(optimizer, torch.optim.SGD)
     return Correction(
         printed=runs(lambda: execute_listing(line.format("\n\n"), names), unless=SyntaxError),
-        corrected=close(optimizer.defaults["lr"], 1e-3),
+        corrected=all_of(
+            learning_rate=close(optimizer.defaults["lr"], 1e-3),
+            weights=close(sum(each.numel() for each in optimizer.param_groups[0]["params"]), 6 * 4 + 5 * 3),
+        ),
     )

@@ -10,6 +10,7 @@ from torch.func import jacrev
 from torch.nn import functional
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
+from parnassus.data.built_in.toy import xor
 from parnassus.layers.activations import identity, relu
 from parnassus.layers.dense import Dense, affine, count_parameters, mlp
 from parnassus.layers.initialisation import zero_initialiser
@@ -119,12 +120,15 @@ def the_printed_relu_has_another_derivative_at_zero() -> Evidence:
 
 @erratum("B1.4-3", printed="torch.nn is a class", right="torch.nn is a module; Linear and ReLU are classes in it")
 def torch_nn_is_a_module() -> Correction:
-    """The text calls torch.nn a class (book sec. 1.4)."""
+    """The text calls torch.nn a class; its Linear and ReLU are instances of this library's layer (book sec. 1.4)."""
+    layer, torch_layer, x = Dense(4, 3, activation=relu).double(), nn.Linear(4, 3).double(), standard_normal(20, 4)
+    torch_layer.load_state_dict({"weight": layer.weight.mT, "bias": layer.bias})
     return Correction(
         printed=close(float(isclass(torch.nn)), 1.0),
         corrected=all_of(
             module=close(float(ismodule(torch.nn)), 1.0),
             classes=close(float(isclass(nn.Linear) and isclass(nn.ReLU)), 1.0),
+            same_layer=close(layer(x), nn.Sequential(torch_layer, nn.ReLU())(x), atol=1e-14),
         ),
     )
 
@@ -154,8 +158,10 @@ def one_hidden_layer_fits_xor() -> Evidence:
     with torch.no_grad():
         network.get_parameter("0.weight").copy_(torch.tensor([[1.0, -1.0], [-1.0, 1.0]]))
         network.get_parameter("1.weight").fill_(1.0)
-    x = standard_normal(100, 2)
+    x, table = standard_normal(100, 2), xor()
+    assert table.y is not None
     return all_of(
+        data=close(torch.cat([table.x, table.y[:, None]], 1), torch.cat([XOR, XOR_VALUES[:, None]], 1)),
         on_the_four_points=close(network(XOR)[:, 0], XOR_VALUES),
         everywhere=close(network(x)[:, 0], (x[:, 0] - x[:, 1]).abs(), atol=1e-14),
     )

@@ -10,7 +10,7 @@ from torch.func import grad
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, rate
 from parnassus.data import load_digits
-from parnassus.layers.classifier import dense_classifier
+from parnassus.layers.classifier import dense_classifier, evaluate
 from parnassus.layers.linear_models.linear_regression import (
     LinearRegression,
     least_squares,
@@ -182,9 +182,18 @@ def a_classifier_predicts_a_label_or_a_distribution() -> Evidence:
     with torch.no_grad():
         probabilities = softmax(model(digits.test.x).double())
         error_rate = empirical_risk(zero_one_loss, model.predict, digits.test.x, labels)
+    x, y = sample_noisy_sine(30, torch.Generator().manual_seed(0))
+    regression = LinearRegression.fit(x[:, None], y)
+    least = empirical_risk(squared_error, regression.predict, x[:, None], y)
+    shifted = [
+        empirical_risk(squared_error, LinearRegression(regression.w + dw, regression.b + db).predict, x[:, None], y)
+        for dw, db in ((1e-3, 0.0), (-1e-3, 0.0), (0.0, 1e-3), (0.0, -1e-3))
+    ]
     correct = sum(int(each == label) for each, label in zip(probabilities.argmax(-1), labels, strict=True))
     return all_of(
         not_negative=greater_equal(probabilities, 0.0),
         sums_to_one=close(probabilities.sum(-1), 1.0, atol=1e-12),
         zero_one_loss=close(error_rate, 1 - correct / len(labels), atol=1e-6),
+        evaluation=close(evaluate(model, digits.test.x, labels).accuracy, correct / len(labels), atol=1e-6),
+        regression_minimises_the_empirical_risk=greater_equal(torch.stack(shifted) - least, 0.0),
     )

@@ -161,10 +161,17 @@ def products_of_random_matrices_explode() -> Evidence:
         length = vectors.norm(dim=1, keepdim=True)
         growth, vectors = growth + length.log().flatten(), vectors / length
     predicted = (log(2) + 1 - EULER) / 2
+    torch.manual_seed(0)
+    deep = []
+    for _ in range(20):
+        network = mlp((4,) * 101, activation=identity, initialise=normal_initialiser(1.0)).double()
+        outputs = layer_outputs(network, torch.randn(1, 4, dtype=torch.float64))
+        deep.append((outputs[-1].norm() / outputs[0].norm()).log().detach() / 99)
     return all_of(
         log_growth_per_matrix=close(growth.mean() / 100, predicted, atol=0.01),
         typical_stretch=greater_equal(growth.median().exp(), 1e22),
         formula=close(exp(100 * predicted), 1.7e24, rtol=0.05),
+        network_of_a_hundred_layers=close(torch.stack(deep).mean(), predicted, atol=0.03),
     )
 
 

@@ -4,17 +4,27 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
+from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal, rate
 from parnassus.data import load_digits
-from parnassus.layers.activations import Activation, identity, relu
-from parnassus.layers.claims.generalisation import SIGMA, fit_polynomial, predict_polynomial, sample_noisy_sine
+from parnassus.data.built_in.toy import curve
+from parnassus.layers.activations import Activation, identity, relu, tanh
+from parnassus.layers.claims.generalisation import (
+    SIGMA,
+    fit_polynomial,
+    predict_polynomial,
+    sample_noisy_sine,
+    sine_density,
+)
 from parnassus.layers.classifier import check_labels, dense_classifier, evaluate
-from parnassus.layers.dense import affine
+from parnassus.layers.dense import affine, mlp
 from parnassus.layers.linear_models.linear_regression import least_squares, linear_model
-from parnassus.losses.regression import mean_squared_error
+from parnassus.layers.linear_models.ridge_regression import ridge_regression
+from parnassus.losses.classification import cross_entropy
+from parnassus.losses.regression import mean_squared_error, squared_error
+from parnassus.losses.risk import empirical_risk, expected_risk
 from parnassus.optim import SGD, AdaGrad, Adam, Momentum, RMSProp
 
 
@@ -41,12 +51,37 @@ def model_size_and_data_determine_the_generalisation_gap() -> Evidence:
     train, test = polynomial_errors(5_000, 3, draws=1, seed=0)
     fewer = torch.stack([polynomial_errors(count, 9, draws=60, seed=1)[1].median() for count in (400, 100, 40, 16)])
     larger = torch.stack([polynomial_errors(20, degree, draws=60, seed=2)[1].median() for degree in (4, 8, 12, 16)])
+    overfitted = partial(predict_polynomial, fit_polynomial(x[:12], y[:12], 11), 11)
+    ranges = {"x_range": (-1.0, 1.0), "y_range": (-4.0, 4.0)}
     return all_of(
         no_gap_with_much_data=close(train, test, rtol=0.1),
         training_error_falls=less_equal(nested.diff(), 1e-12),
         test_error_rises_with_fewer_data=greater_equal(fewer.diff(), 0.0),
         test_error_rises_with_degree=greater_equal(larger.diff(), 0.0),
         not_below_the_noise=greater_equal(fewer.min(), 0.9 * SIGMA**2),
+        overfitted=greater_equal(expected_risk(squared_error, overfitted, sine_density, **ranges), 0.3),
+        its_training_error=less_equal(empirical_risk(squared_error, overfitted, x[:12], y[:12]), 1e-6),
+    )
+
+
+@claim("Z3.12")
+def the_generalisation_gap_is_inversely_proportional_to_the_sample_size() -> Evidence:
+    """For p coefficients and noise σ² the errors on new and on own labels differ by 2σ²p/n on average (Zhao sec. 3)."""
+    generator = torch.Generator().manual_seed(0)
+    sizes, degree = (25, 100, 400), 5
+    gaps = []
+    for count in sizes:
+        differences = []
+        for _ in range(500):
+            x, y = sample_noisy_sine(count, generator)
+            new_y = torch.sin(3 * x) + SIGMA * torch.randn(count, generator=generator, dtype=torch.float64)
+            predicted = predict_polynomial(fit_polynomial(x, y, degree), degree, x)
+            differences.append(mean_squared_error(predicted, new_y) - mean_squared_error(predicted, y))
+        gaps.append(torch.stack(differences).mean())
+    scaled = torch.stack(gaps) * torch.tensor(sizes) / (2 * SIGMA**2)
+    return all_of(
+        proportional_to_1_over_n=rate(torch.tensor(sizes), torch.stack(gaps), -1.0, atol=0.15),
+        number_of_coefficients=close(scaled[0], degree + 1, rtol=0.15),
     )
 
 
@@ -73,6 +108,20 @@ def wide_networks_overfit_small_training_sets() -> Evidence:
     )
 
 
+def selected_accuracies(seed: int) -> Tensor:
+    """Accuracy of the best of 40 ridge classifiers of random labels, on the set of the selection and on another."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(250, 12, generator=generator, dtype=torch.float64)
+    y = torch.randint(2, (250,), generator=generator) * 2.0 - 1
+    accuracies = []
+    for _ in range(40):
+        features = relu(x @ torch.randn(12, 10, generator=generator, dtype=torch.float64))
+        model = ridge_regression(features[:50], y[:50].double(), penalty=0.1)
+        correct = (model.predict(features[50:]).sign() == y[50:]).double()
+        accuracies.append(torch.stack([correct[:100].mean(), correct[100:].mean()]))
+    return torch.stack(accuracies)[torch.stack(accuracies)[:, 0].argmax()]
+
+
 @claim("D1.3.5")
 def selecting_the_best_of_many_is_biased() -> Evidence:
     """The best of k random classifiers has accuracy E[max_k Bin(n, ½)]/n on n labels, ½ on others (Diehl sec. 1.3)."""
@@ -85,7 +134,10 @@ def selecting_the_best_of_many_is_biased() -> Evidence:
     selection, held_out = (torch.rand(2, repetitions, k, n, generator=generator) < 0.5).double().mean(-1)
     best_held_out = held_out[torch.arange(repetitions), selection.argmax(1)]
     error = float(selection.amax(1).std()) / repetitions**0.5
+    fitted = torch.stack([selected_accuracies(seed) for seed in range(20)]).mean(0)
     return all_of(
+        fitted_models_on_the_selection_set=greater_equal(fitted[0], 0.57),
+        fitted_models_on_a_held_out_set=close(fitted[1], 0.5, atol=4 * 0.5 / (20 * 100) ** 0.5),
         on_the_selection_set=close(selection.amax(1).mean(), expected, atol=4 * error),
         above_chance=greater_equal(expected, 0.6),
         on_a_held_out_set=close(best_held_out.mean(), 0.5, atol=4 * 0.05 / repetitions**0.5),
@@ -148,4 +200,51 @@ def adaptive_methods_lead_at_the_listed_learning_rate() -> Evidence:
         adaptive_losses_increase_more=greater_equal(
             min(increase[name] for name in ("adagrad", "rmsprop", "adam")), max(increase["sgd"], increase["momentum"])
         ),
+    )
+
+
+@claim("C-09")
+def learning_rates_decide_between_fit_and_divergence() -> Evidence:
+    """80 hidden units fit 3 sin 5x + x³ with Adam; gradient descent with rate 0.3 diverges to NaN (Diehl sec. 1.3)."""
+    data = curve(100, lambda x: 3 * (5 * x).sin() + x**3, noise=0.0, low=-2.0, high=2.0)
+    assert data.y is not None
+    errors = {}
+    optimisers: dict[str, Callable[..., Optimizer]] = {"adam": partial(Adam, lr=2e-2), "sgd": partial(SGD, lr=0.3)}
+    for name, optimiser in optimisers.items():
+        torch.manual_seed(0)
+        network = mlp((1, 80, 80, 1), activation=tanh)
+        optimizer = optimiser(network.parameters())
+        for _ in range(400):
+            optimizer.zero_grad()
+            mean_squared_error(network(data.x), data.y).backward()
+            optimizer.step()
+        errors[name] = mean_squared_error(network(data.x), data.y).detach()
+    return all_of(
+        values=close(data.y, 3 * torch.sin(5 * data.x) + data.x.pow(3), atol=1e-5),
+        fit=less_equal(errors["adam"] / data.y.var(), 0.02),
+        divergence=close(float(errors["sgd"].isfinite()), 0.0),
+    )
+
+
+@claim("D0.3")
+def a_network_from_scratch_trains_as_in_torch() -> Evidence:
+    """Layers, loss and optimiser of this library take the same twenty steps as those of torch (Diehl sec. 0)."""
+    x, labels = load_digits().train.x[:200].flatten(1).double(), torch.arange(200) % 10
+    torch.manual_seed(0)
+    network = mlp((64, 20, 10)).double()
+    reference = nn.Sequential(nn.Linear(64, 20), nn.ReLU(), nn.Linear(20, 10)).double()
+    for index, layer in ((0, 0), (1, 2)):
+        weight, bias = network.get_parameter(f"{index}.weight"), network.get_parameter(f"{index}.bias")
+        reference[layer].load_state_dict({"weight": weight.mT, "bias": bias})
+    ours, theirs = SGD(network.parameters(), lr=0.3), torch.optim.SGD(reference.parameters(), lr=0.3)
+    for _ in range(20):
+        ours.zero_grad()
+        theirs.zero_grad()
+        cross_entropy(network(x), labels).mean().backward()
+        nn.functional.cross_entropy(reference(x), labels).backward()
+        ours.step()
+        theirs.step()
+    return all_of(
+        logits=close(network(x), reference(x), atol=1e-12),
+        weights=close(network.get_parameter("0.weight").mT, reference.get_parameter("0.weight"), atol=1e-13),
     )

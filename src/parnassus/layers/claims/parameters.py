@@ -11,7 +11,7 @@ from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum,
 from parnassus.atlas.index import resolve
 from parnassus.layers.activations import identity, relu
 from parnassus.layers.architecture import architecture
-from parnassus.layers.dense import Dense, affine, count_parameters, merge_affine_layers, mlp
+from parnassus.layers.dense import Dense, affine, count_parameters, layer_outputs, merge_affine_layers, mlp
 from parnassus.layers.keras_counterparts import COUNTERPARTS
 from parnassus.layers.parameter_vector import flatten_parameters, unflatten_parameters, with_parameters
 from parnassus.losses.classification import one_hot
@@ -159,10 +159,15 @@ def two_factors_take_a_different_step() -> Evidence:
     updated = (first - rate * gradients[0]) @ (second - rate * gradients[1])
     step = (updated - first @ second) / -rate
     cosine = torch.cosine_similarity(step.flatten(), g.flatten(), dim=0)
+    layers = mlp((6, 4, 6), activation=identity).double()
+    with torch.no_grad():
+        for index, factor in enumerate((first, second)):
+            layers.get_parameter(f"{index}.weight").copy_(factor)
     minimal_loss = torch.linalg.svdvals(target)[4:].square().sum() / 2
     return all_of(
         step=close(step, g @ second.T @ second + first @ first.T @ g, atol=1e-3),
         different_direction=less_equal(cosine, 0.95),
+        merged=close(merge_affine_layers(layers).weight, first @ second, atol=1e-13),
         bottleneck_bounds_the_loss=greater_equal(loss(first @ second), minimal_loss),
     )
 
@@ -182,6 +187,7 @@ def a_dense_layer_is_a_loop_over_coordinates() -> Evidence:
         coordinates=close(layer(x), torch.tensor(loop), atol=1e-15),
         by_hand=close(network(inputs), relu(inputs @ w1 + b1) @ w2 + b2, atol=1e-14),
         torch_sequential=close(network(inputs), torch_network(inputs), atol=1e-14),
+        representation=close(layer_outputs(network, inputs)[0], relu(inputs @ w1 + b1), atol=1e-14),
     )
 
 

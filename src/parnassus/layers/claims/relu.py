@@ -8,6 +8,7 @@ from torch import Tensor
 
 from parnassus.atlas import Evidence, all_of, claim, close, greater_equal, less_equal
 from parnassus.layers.activations import Activation, relu, relu_derivative, sigmoid, tanh
+from parnassus.layers.architecture import dead_units
 from parnassus.layers.betti_numbers import betti_numbers, farthest_point_sampling
 from parnassus.layers.dense import Dense, mlp
 from parnassus.layers.initialisation import xavier_normal
@@ -78,6 +79,8 @@ def a_dead_layer_never_learns() -> Evidence:
     network = mlp((3, 6, 1)).double()
     x, y = standard_normal(100, 3), standard_normal(100, 1, seed=1)
     with torch.no_grad():
+        network.get_parameter("0.bias").copy_(torch.tensor([-20.0, 20.0, -20.0, 20.0, 20.0, 20.0]))
+        some = dead_units(network, x)
         network.get_parameter("0.bias").fill_(-20.0)
     start = network.get_parameter("0.weight").detach().clone()
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
@@ -89,6 +92,8 @@ def a_dead_layer_never_learns() -> Evidence:
         largest = max(largest, *(float(gradient.abs().max()) for gradient in gradients if gradient is not None))
         optimizer.step()
     return all_of(
+        two_of_six_are_dead=close(some[0], torch.tensor([1, 0, 1, 0, 0, 0])),
+        all_are_dead=close(dead_units(network, x)[0], 1),
         gradients=close(largest, 0.0),
         weights=close(network.get_parameter("0.weight"), start),
         output_is_the_mean_target=close(network(x), y.mean(), atol=1e-4),

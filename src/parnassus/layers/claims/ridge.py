@@ -9,9 +9,10 @@ from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum,
 from parnassus.data.built_in.toy import linear
 from parnassus.layers.claims.linear_models import autograd_step, sample_linear
 from parnassus.layers.linear_models.linear_regression import append_ones, least_squares, linear_sgd_step
-from parnassus.layers.linear_models.ridge_regression import ridge_regression
+from parnassus.layers.linear_models.ridge_regression import effective_parameters, ridge_path, ridge_regression
 from parnassus.losses.regression import mean_squared_error
 from parnassus.optim.optimisers.weight_decay import penalised_minimiser
+from parnassus.probability import standard_normal
 
 
 @claim("Z3.15", "B2.2-9")
@@ -41,6 +42,11 @@ def weight_decay_converges_to_ridge() -> Evidence:
         ),
         norm_decreases=less_equal(torch.stack(norms).diff(), 0.0),
         no_penalty=close(ridge_regression(x, y, penalty=0.0).w, least_squares(x, y)[0], atol=1e-12),
+        path=close(
+            ridge_path(x, y, penalties=torch.tensor([0.0, 0.7, 5.0], dtype=torch.float64)),
+            torch.stack([ridge_regression(x, y, penalty=each).w for each in (0.0, 0.7, 5.0)]),
+            atol=1e-12,
+        ),
         ridge_is_the_quadratic_case=close(penalised_minimiser(design.T @ design, best, alpha), direct, atol=1e-12),
     )
 
@@ -88,8 +94,15 @@ def the_decay_factor_stays() -> Correction:
 def the_number_of_monomials_grows_with_the_degree() -> Evidence:
     """Monomials of degree d in k variables number C(k−1+d, k−1): 220 for k = 10, d = 3, 715 for d = 4 (Zhao sec. 3)."""
     cases = [(k, d) for k in (1, 2, 5, 10) for d in (1, 2, 3, 4)]
-    counts = [sum(1 for _ in combinations_with_replacement(range(k), d)) for k, d in cases]
+    counts = [len(list(combinations_with_replacement(range(k), d))) for k, d in cases]
+    x = standard_normal(60, 3)
+    columns = [x[:, list(each)].prod(1) for d in (1, 2, 3) for each in combinations_with_replacement(range(3), d)]
+    features = torch.stack(columns, 1)
+    centred = features - features.mean(0)
+    hat = centred @ torch.linalg.solve(centred.T @ centred + 60 * 0.4 * torch.eye(19, dtype=torch.float64), centred.T)
     return all_of(
         formula=close(torch.tensor(counts), torch.tensor([comb(k - 1 + d, k - 1) for k, d in cases])),
         ten_variables=close(torch.tensor(counts[-2:]), torch.tensor([220, 715])),
+        effective_parameters_without_decay=close(effective_parameters(features, penalty=0.0), 3 + 6 + 10, rtol=1e-12),
+        effective_parameters_with_decay=close(effective_parameters(features, penalty=0.4), hat.trace(), rtol=1e-10),
     )

@@ -124,6 +124,11 @@ def cross_entropy_is_the_negative_log_likelihood() -> Evidence:
             -probabilities.gather(1, labels[:, None])[:, 0].log(),
             rtol=1e-12,
         ),
+        soft_labels=close(
+            soft_cross_entropy(scores, soft),
+            -(soft * (scores - scores.logsumexp(-1, keepdim=True))).sum(-1),
+            rtol=1e-12,
+        ),
         not_negative=greater_equal(cross_entropy(scores, labels), 0.0),
         zero_when_certain=close(cross_entropy_between(certain, certain), 0.0),
         positive_when_not=greater_equal(

@@ -1,5 +1,6 @@
 """Claims about squared error, softmax and cross-entropy (book secs. 1.3 and 1.4)."""
 
+from collections.abc import Callable
 from math import log
 
 import torch
@@ -7,7 +8,7 @@ from torch import Tensor, nn
 from torch.func import jacrev, vmap
 from torch.nn import functional
 
-from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, raises, runs
+from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, raises, runs
 from parnassus.data import load_digits
 from parnassus.losses.classification import (
     accuracy,
@@ -20,6 +21,7 @@ from parnassus.losses.classification import (
     softmax_jacobian,
 )
 from parnassus.losses.regression import mean_squared_error, squared_error
+from parnassus.probability.divergences.total_variation import lp_distance, total_variation
 
 
 def sample_logits(count: int = 40, classes: int = 10, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -174,4 +176,33 @@ def accuracy_is_the_fraction_of_correct_argmax() -> Evidence:
     return all_of(
         fraction=close(accuracy(z, k), by_hand, atol=1e-12),
         classes=close(class_fractions.double() @ accuracy_per_class(z, k).double(), by_hand, atol=1e-6),
+    )
+
+
+@claim("C-05")
+def distances_of_distributions_saturate_and_cross_entropy_does_not() -> Evidence:
+    """L¹ is 2(1 − p_y) and total variation half; on a wrong label their gradients vanish (Diehl sec. 1.4)."""
+    logits, labels = sample_logits(30, 5)
+    target, of_label = one_hot(labels, 5).double(), softmax(logits).gather(1, labels[:, None])[:, 0]
+    squares = softmax(logits).square().sum(1) - of_label.square() + (1 - of_label).square()
+
+    def gradient(loss: Callable[[Tensor], Tensor], gap: float) -> Tensor:
+        """The gradient's largest entry, where the first class is right and the second leads by `gap`."""
+        z = torch.tensor([0.0, gap, 0.0], dtype=torch.float64)
+        return jacrev(loss)(z).abs().max()
+
+    right = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)
+    losses: dict[str, Callable[[Tensor], Tensor]] = {
+        "L1": lambda z: lp_distance(softmax(z), right, order=1.0),
+        "L2": lambda z: lp_distance(softmax(z), right, order=2.0),
+        "cross_entropy": lambda z: cross_entropy(z, torch.tensor(0)),
+    }
+    gradients = {name: gradient(loss, 20.0) for name, loss in losses.items()}
+    return all_of(
+        L1=close(lp_distance(softmax(logits), target, order=1.0), 2 * (1 - of_label), rtol=1e-12),
+        L2=close(lp_distance(softmax(logits), target, order=2.0), squares.sqrt(), atol=1e-12),
+        total_variation=close(total_variation(softmax(logits), target), 1 - of_label, rtol=1e-12),
+        cross_entropy=close(cross_entropy(logits, labels), -of_label.log(), rtol=1e-12),
+        vanishing=less_equal(torch.stack([gradients["L1"], gradients["L2"]]), 1e-7),
+        not_vanishing=close(gradients["cross_entropy"], 1.0, atol=1e-6),
     )

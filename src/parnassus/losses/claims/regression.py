@@ -167,4 +167,9 @@ def the_p_norm_formula_lacks_its_closing_bracket() -> Correction:
         formula = rf"$\left(\sum_{{i=1}}^n |x_i|^p{end})^{{1/p}}$"
         return runs(lambda: parser.parse(formula), unless=ValueError)
 
-    return Correction(printed=parses("\night"), corrected=parses(r"\right"))
+    x = standard_normal(20, 5)
+    whole_power = torch.stack([sum(abs(entry) ** 3.0 for entry in row) ** (1 / 3.0) for row in x])
+    return Correction(
+        printed=parses("\night"),
+        corrected=all_of(parses=parses(r"\right"), value=close(p_norm(x, order=3.0), whole_power, rtol=1e-12)),
+    )

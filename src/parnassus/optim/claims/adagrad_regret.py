@@ -62,15 +62,19 @@ def adagrad_step_identity_is_exact() -> Evidence:
 @claim("B3.3.1-2")
 def summed_step_identities_bound_the_regret() -> Evidence:
     """Convexity: f(w⁽ᵗ⁾) − f* ≤ gᵀ(w⁽ᵗ⁾ − w*), so the sums of both sides bound the regret (book eqs. 3.53-3.56)."""
-    margins = []
+    margins, by_convexity = [], []
     for problem, run in adagrad_runs().values():
         regret = problem.excess(run.path[:-1]).cumsum(0)
+        by_convexity.append((run.linearised_regret(problem.minimiser) - problem.excess(run.path[:-1])).min())
         right = (
             run.distance_decreases(problem.minimiser) / (2 * run.learning_rate)
             + run.learning_rate / 2 * run.preconditioned_norms()
         ).cumsum(0)
         margins.append((right - regret).min())
-    return greater_equal(torch.stack(margins), -1e-10)
+    return all_of(
+        sums=greater_equal(torch.stack(margins), -1e-10),
+        linearised_regret_of_each_step=greater_equal(torch.stack(by_convexity), -1e-10),
+    )
 
 
 @claim("B3.3.1-3")
@@ -100,10 +104,14 @@ def matrix_square_root_is_operator_monotone() -> Evidence:
         result: Tensor = vectors * values.clamp(min=0).sqrt() @ vectors.T
         return result
 
+    rows = torch.tensor([[1.0, 1.0], [1.0, 0.0]], dtype=torch.float64)  # outer products sum to b, then to a
+    run = AdaGradTrajectory.compute(lambda t, _: rows[t], torch.zeros(2).double(), learning_rate=1.0, steps=2)
     return all_of(
         ordered=greater_equal(torch.linalg.eigvalsh(a - b), 0.0),
         roots_ordered=greater_equal(torch.linalg.eigvalsh(root(a) - root(b)), -1e-12),
         squares_not_ordered=less_equal(torch.linalg.eigvalsh(a @ a - b @ b)[0], -0.1),
+        preconditioners=close(run.roots[1], root(a), atol=1e-12),
+        preconditioners_ordered=greater_equal(torch.linalg.eigvalsh(run.roots[1] - run.roots[0]), -1e-12),
     )
 
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.func import grad
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate, runs
+from parnassus.autodiff.finite_differences import numerical_gradient
 from parnassus.optim.landscapes.surfaces import argmin_set, beale, himmelblau, quadratic_valley, rosenbrock, saddle
 from parnassus.optim.landscapes.trajectory import optimizer_trajectory
 from parnassus.optim.optimisers.gradient_descent import (
@@ -134,11 +135,13 @@ def gradient_descent_zigzags_between_one_and_two_over_beta() -> Evidence:
     def coordinate(fraction: float) -> Tensor:
         return gradient_descent(cost, start, learning_rate=fraction / beta, steps=30)[:, 1]
 
+    of_optimiser = optimizer_trajectory(cost, start, partial(torch.optim.SGD, lr=1.8 / beta), steps=30)
     monotone, zigzag, divergent = (coordinate(fraction) for fraction in (0.9, 1.8, 2.1))
     return all_of(
         monotone_below_one_over_beta=greater_equal(monotone[1:] * monotone[:-1], 0.0),
         sign_changes=less_equal(zigzag[1:] * zigzag[:-1], 0.0),
         contraction_factor=close(zigzag[1:] / zigzag[:-1], -0.8, rtol=1e-9),
+        path_of_an_optimiser=close(of_optimiser[:, 1], zigzag, atol=1e-12),
         divergent_above_two_over_beta=greater_equal(divergent[-1].abs(), start[1].abs()),
     )
 
@@ -227,11 +230,7 @@ def negative_gradient_is_the_steepest_descent_direction() -> Evidence:
     """The smallest directional derivative is −‖∇C‖, in direction −∇C/‖∇C‖ (Diehl sec. 1.5)."""
     theta = torch.tensor([0.3, -0.8, 1.1], dtype=torch.float64)
     gradient = grad(coupled_convex_loss)(theta)
-    h = 1e-5
-    offsets = h * torch.eye(3, dtype=torch.float64)
-    differences = torch.stack(
-        [(coupled_convex_loss(theta + offset) - coupled_convex_loss(theta - offset)) / (2 * h) for offset in offsets]
-    )
+    differences = numerical_gradient(lambda x: coupled_convex_loss(torch.from_numpy(x)).numpy(), theta.numpy())
     directions = standard_normal(10_000, 3)
     directions = directions / directions.norm(dim=1, keepdim=True)
     steepest = steepest_descent(gradient)

@@ -122,6 +122,7 @@ def one_cycle_lr_overrides_momentum() -> Correction:
         corrected=all_of(
             first=close(momenta[0], 0.95),
             minimum=close(momenta.min(), 0.85, atol=1e-6),
+            schedule=close(momenta, torch.tensor([one_cycle_momentum(step, 500) for step in range(500)]), atol=1e-6),
             cycle_momentum_false=close(constant, 0.0),
         ),
     )

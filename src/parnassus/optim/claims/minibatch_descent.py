@@ -65,6 +65,10 @@ def the_gradient_of_the_mean_is_the_mean_gradient() -> Evidence:
     )
 
 
+def squared_linear_error(theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    return (theta @ x - y).square()
+
+
 @claim("B1.3-5", "B1.3-6")
 def empirical_loss_and_gradient_converge_to_the_expectation() -> Evidence:
     """Empirical loss and gradient over N examples converge as 1/√N to E ℰ and ∇E ℰ (book eq. 1.17).
@@ -78,9 +82,10 @@ def empirical_loss_and_gradient_converge_to_the_expectation() -> Evidence:
     for size in sizes:
         x = torch.randn(100, size, 3, generator=generator, dtype=torch.float64)  # a hundred data sets
         noise = 0.5 * torch.randn(100, size, generator=generator, dtype=torch.float64)
-        residual = x @ (theta - truth) - noise
-        loss_errors.append(residual.square().mean(1) - (theta - truth).square().sum() - 0.25)
-        gradient_errors.append(2 * (residual[..., None] * x).mean(1) - 2 * (theta - truth))
+        y = x @ truth + noise
+        loss_errors.append((x @ theta - y).square().mean(1) - (theta - truth).square().sum() - 0.25)
+        gradients = vmap(lambda x, y: per_sample_gradients(squared_linear_error, theta, x, y).mean(0))(x, y)
+        gradient_errors.append(gradients - 2 * (theta - truth))
     count = torch.tensor(sizes)
     return all_of(
         loss=rate(count, torch.stack([each.square().mean().sqrt() for each in loss_errors]), -0.5, atol=0.1),

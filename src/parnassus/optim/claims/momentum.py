@@ -159,9 +159,16 @@ def momentum_step_uses_the_updated_velocity() -> Correction:
         velocity = undamped[1] - 0.1 * undamped[0]
         undamped = torch.stack([undamped[0] + velocity, velocity])
         amplitudes.append(undamped[0].abs())
+    start, optimiser = torch.tensor(1.0).double(), partial(Momentum, lr=0.3, momentum=0.6)
+    by_optimiser = optimizer_trajectory(lambda theta: theta.square() / 2, start, optimiser, steps=20)
+    by_recursion = [torch.tensor([1.0, 0.0], dtype=torch.float64)]  # θ and v
+    for _ in range(20):
+        velocity = 0.6 * by_recursion[-1][1] - 0.3 * by_recursion[-1][0]
+        by_recursion.append(torch.stack([by_recursion[-1][0] + velocity, velocity]))
     return Correction(
         printed=less_equal(abs(by_old_velocity[-1]), 1.0),
         corrected=all_of(
+            optimiser=close(by_optimiser, torch.stack(by_recursion)[:, 0], atol=1e-14),
             new_velocity=less_equal(abs(by_new_velocity[-1]), 1e-15),
             gradient_descent_without_momentum=close(by_new_velocity[-1], (1 - eta) ** steps, rtol=1e-9),
             old_velocity_diverges=greater_equal(abs(by_old_velocity[-1]), 1e5),

@@ -16,6 +16,7 @@ from parnassus.optim.optimisers.weight_decay import (
     l2_penalty,
     penalised_minimiser,
     shrinkage_factors,
+    weight_decay_groups,
     weight_decay_step,
 )
 from parnassus.optim.training.cross_validation import cross_validate, k_folds
@@ -134,7 +135,11 @@ def decoupled_weight_decay_differs_from_l2_for_adam() -> Evidence:
         decayed.data = decay_weights(decayed.data, learning_rate=1e-3, weight_decay=1.0)
         adam.step()
     gradient = torch.tensor([3.0, -0.2], dtype=torch.float64)
+    model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2))
+    groups = weight_decay_groups(model, 0.3)
+    counts = [[sum(each.numel() for each in group["params"]), group["weight_decay"]] for group in groups]
     return all_of(
+        weights_decay_and_biases_do_not=close(torch.tensor(counts), torch.tensor([[20.0, 0.3], [14.0, 0.0]])),
         equal_for_sgd=close(
             decay_weights(theta, learning_rate=0.1, weight_decay=0.3) - 0.1 * gradient,
             theta - 0.1 * l2_gradient(theta, gradient, 0.3),

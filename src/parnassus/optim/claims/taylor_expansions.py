@@ -6,6 +6,7 @@ from torch.func import grad
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
 from parnassus.optim.claims.convergence_bounds import strongly_convex_problems
+from parnassus.optim.optimisers.gradient_descent import gradient_descent
 
 EXPANSION_POINTS = torch.linspace(0.5, 3.0, 11, dtype=torch.float64)
 """Points from which to expand cosh, whose minimiser is 0 and whose curvature cosh is at least 1."""
@@ -29,7 +30,8 @@ def intermediate_points_of_two_expansions_differ() -> Correction:
 
     f″ is monotone between w⁽ᵗ⁾ and w*, so that only one point makes the expansion exact.
     """
-    minimiser, next_point = torch.zeros_like(EXPANSION_POINTS), EXPANSION_POINTS - 0.1 * EXPANSION_POINTS.sinh()
+    minimiser = torch.zeros_like(EXPANSION_POINTS)
+    next_point = gradient_descent(lambda w: w.cosh().sum(), EXPANSION_POINTS, learning_rate=0.1, steps=1)[-1]
     xi, xi_star = intermediate_point(EXPANSION_POINTS, next_point), intermediate_point(EXPANSION_POINTS, minimiser)
     fractions = torch.tensor([0.0, 0.25, 0.5, 0.75, 1.0], dtype=torch.float64)
     errors = (

@@ -126,6 +126,39 @@ def the_levy_distance_metrises_convergence_in_distribution() -> Evidence:
     )
 
 
+@claim("D5.0.12")
+def probabilities_converge_for_continuity_sets_only() -> Evidence:
+    """δ_{1/n} → δ_0 in distribution: P[X_n ∈ A] converges for A = (−∞, ¼], but not for (−∞, 0] (Diehl thm. 5.7)."""
+    one = torch.ones(1, dtype=torch.float64)
+    limit = DiscreteDistribution(0 * one, one)
+    masses = [DiscreteDistribution(one / n, one) for n in (2, 3, 10, 1_000)]
+    at_zero, at_quarter = 0 * one, one / 4
+    return all_of(
+        in_distribution=close(
+            torch.stack([levy_distance(each, limit) for each in masses]), 1 / torch.tensor([2, 3, 10, 1_000]), atol=1e-7
+        ),
+        continuity_set=close(torch.cat([each.cdf(at_quarter) for each in masses]), torch.tensor([0, 0, 1, 1])),
+        its_limit=close(limit.cdf(at_quarter), 1.0),
+        boundary_with_mass=close(torch.cat([each.cdf(at_zero) for each in masses]), 0.0),
+        not_its_limit=close(limit.cdf(at_zero), 1.0),
+    )
+
+
+@claim("D5.0.12")
+def almost_sure_convergence_is_a_limit_superior() -> Evidence:
+    """X_n → X almost surely iff P[|X_n − X| > ε for infinitely many n] = 0 for every ε > 0 (Diehl thm. 5.7)."""
+    typewriter, spike = typewriter_sequence(OMEGA, STEPS), spike_sequence(OMEGA, STEPS)
+    again = [(paths[:, 999:] > 0.5).any(1).double().mean() for paths in (typewriter, spike)]  # a deviation after n
+    tails = [tail_deviation_probability(paths, ZERO, tolerance=0.5) for paths in (typewriter, spike)]
+    return all_of(
+        union_over_later_steps=close(torch.stack([tail[999] for tail in tails]), torch.stack(again), atol=1e-12),
+        tails_decrease=less_equal(torch.stack(tails).diff(dim=1), 1e-15),
+        typewriter_infinitely_often=close(again[0], 1.0),
+        spike_finitely_often=less_equal(again[1], 1e-3),
+        spike_tail_is_the_first_interval=close(tails[1][9], 0.1, atol=1e-12),
+    )
+
+
 @erratum("D5.0.12", printed="P[|X_n − X| > ε] → 0, for an unspecified ε", right="for every ε > 0")
 def one_tolerance_is_not_enough() -> Correction:
     """X_n = ½ for every n does not converge to 0, yet for ε = 1 the printed limit is 0 (Diehl sec. 5)."""

@@ -7,6 +7,7 @@ from torch.distributions import kl_divergence as library_divergence
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal
 from parnassus.probability.distributions.seeded_samples import random_distributions
+from parnassus.probability.divergences.gaussian_kl import diagonal_gaussian_kl
 from parnassus.probability.inference.discrete_latent_model import (
     DiscreteLatentModel,
     ElboTerms,
@@ -118,6 +119,13 @@ def the_elbo_gap_of_a_linear_gaussian_model() -> Evidence:
     at_posterior = Normal(x, s).log_prob(w * posterior.mean) - (w * posterior.stddev).square() / (2 * s.square())
     return all_of(
         gap=close(log_evidence - elbo, library_divergence(Normal(mean, std), posterior), atol=1e-11),
+        divergence=close(
+            diagonal_gaussian_kl(
+                mean[..., None], std.square()[:, None], posterior.mean.view(1, 1), posterior.variance.view(1, 1)
+            ),
+            log_evidence - elbo,
+            atol=1e-11,
+        ),
         below=less_equal(elbo, log_evidence),
         tight=close(at_posterior - library_divergence(posterior, prior), log_evidence, atol=1e-14),
     )

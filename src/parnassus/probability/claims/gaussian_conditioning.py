@@ -107,8 +107,13 @@ def the_second_form_of_the_inverse_is_wrong() -> Correction:
     second = torch.stack([1 / xx, -xy / (xx * yy), -xy / (xx * yy), 1 / yy]).view(2, 2)
     first = torch.stack([yy, -xy, -xy, xx]).view(2, 2) / (xx * yy - xy**2)
     unit = torch.eye(2, dtype=torch.float64)
+    conditional = condition(Gaussian(MEAN, COVARIANCE), MEAN[1:], observed=[1])
     return Correction(
-        printed=close(second @ COVARIANCE, unit, atol=1e-3), corrected=close(first @ COVARIANCE, unit, atol=1e-15)
+        printed=close(second @ COVARIANCE, unit, atol=1e-3),
+        corrected=all_of(
+            inverse=close(first @ COVARIANCE, unit, atol=1e-15),
+            conditional_variance=close(conditional.covariance, 1 / first[0, 0], rtol=1e-12),
+        ),
     )
 
 
@@ -139,9 +144,14 @@ def the_square_root_includes_the_variance() -> Correction:
     joint = _printed_log_density(torch.stack([x, y.expand(481)], 1), power=1).exp()
     yy = COVARIANCE[1, 1]
     kernel = (-((y - MEAN[1]) ** 2) / (2 * yy)).exp()
+    conditional = condition(Gaussian(MEAN, COVARIANCE), y[None], observed=[1])
+    density = joint / (kernel / (2 * pi * yy).sqrt())
     return Correction(
         printed=close(torch.trapezoid(joint / (kernel / ((2 * pi) ** 0.5 * yy)), x), 1.0, atol=1e-3),
-        corrected=close(torch.trapezoid(joint / (kernel / (2 * pi * yy).sqrt()), x), 1.0, atol=1e-12),
+        corrected=all_of(
+            integral=close(torch.trapezoid(density, x), 1.0, atol=1e-12),
+            conditional_density=close(conditional.log_prob(x[:, None]).exp(), density, atol=1e-12),
+        ),
     )
 
 

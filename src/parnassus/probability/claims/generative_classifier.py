@@ -4,11 +4,13 @@ from functools import partial
 from itertools import product
 
 import torch
+from scipy import stats
 from torch import Tensor
 from torch.distributions import Independent, MultivariateNormal, Normal, kl_divergence
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, rate
 from parnassus.probability.distributions.seeded_samples import random_distributions
+from parnassus.probability.divergences.energy_distance import energy_distance
 from parnassus.probability.inference.generative_classifier import (
     GenerativeClassifier,
     fit_linear_discriminant,
@@ -130,4 +132,20 @@ def the_divergence_of_a_fitted_gaussian_decays_as_one_over_n() -> Evidence:
         falls=rate(numbers, torch.stack(divergences), -1.0, atol=0.15),
         half_the_parameters_over_n=close(torch.stack(divergences) * numbers, parameters / 2, rtol=0.2),
         non_negative=less_equal(0.0, torch.stack(divergences)),
+    )
+
+
+@claim("D5.2.2")
+def the_energy_distance_separates_distributions_with_equal_moments() -> Evidence:
+    """2 E‖X − Y‖ − E‖X − X′‖ − E‖Y − Y′‖ is 2 ∫ (F − G)², zero only for equal distributions (Diehl sec. 5.2)."""
+    torch.manual_seed(0)
+    x = torch.randn(400, 1, dtype=torch.float64)
+    signs = torch.where(torch.arange(300) % 2 == 0, 1.0, -1.0).double()[:, None]  # mean 0 and variance 1, as x
+    by_scipy = stats.energy_distance(x[:, 0].numpy(), signs[:, 0].numpy()) ** 2
+    points = torch.randn(5, 3, dtype=torch.float64)
+    return all_of(
+        scipy=close(energy_distance(x, signs), by_scipy, rtol=1e-10),
+        equal_moments=greater_equal(energy_distance(x, signs), 0.05),
+        same_distribution=close(energy_distance(points, points.repeat(4, 1)), 0.0, atol=1e-14),
+        two_points=close(energy_distance(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]])), 10.0, atol=1e-6),
     )

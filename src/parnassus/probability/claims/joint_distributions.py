@@ -7,7 +7,12 @@ from torch import Tensor
 
 from parnassus.atlas import Correction, Evidence, all_of, claim, close, erratum, greater_equal, less_equal, raises, rate
 from parnassus.probability.distributions.conditional import conditional_expectation, conditional_table, conditioning_gap
-from parnassus.probability.distributions.discrete import events, joint_distribution, push_forward
+from parnassus.probability.distributions.discrete import (
+    empirical_distribution,
+    events,
+    joint_distribution,
+    push_forward,
+)
 from parnassus.probability.distributions.gaussian import gaussian_log_density
 from parnassus.probability.distributions.independence import (
     event_dependence,
@@ -35,6 +40,8 @@ def expectations_agree_under_the_push_forward() -> Evidence:
     total_distribution = push_forward(total, FAIR)
     pair = push_forward(torch.stack([total, TWO_DICE.amax(1)], 1), FAIR)
     triangle = (6 - (torch.arange(2.0, 13.0, dtype=torch.float64) - 7).abs()) / 36
+    joint = joint_distribution(total, TWO_DICE.amax(1), FAIR)
+    places, cumulative = torch.tensor([[3.0, 3.5, 12.0], [3 / 36, 3 / 36, 1.0]], dtype=torch.float64)
     estimate = expectation_by_sampling(torch.cos, standard_normal(40_000).square())  # χ², whose E cos is known
     return all_of(
         distribution_of_the_total=close(total_distribution.p, triangle, atol=1e-15),
@@ -43,6 +50,13 @@ def expectations_agree_under_the_push_forward() -> Evidence:
             pair.expectation(lambda v: v[:, 0] * v[:, 1].exp()), (total * TWO_DICE.amax(1).exp()).mean(), rtol=1e-13
         ),
         mass=close(pair.p.sum(), 1.0, atol=1e-15),
+        joint_table=close(joint.table[3], torch.tensor([0, 0, 2, 2, 0, 0], dtype=torch.float64) / 36, atol=1e-15),
+        first_marginal=close(joint.table.sum(1), triangle, atol=1e-15),
+        second_marginal=close(joint.table.sum(0), torch.arange(1, 12, 2) / 36, atol=1e-7),
+        empirical=close(
+            empirical_distribution(TWO_DICE).expectation(lambda v: v[:, 0] * v[:, 1].square()), 3.5 * 91 / 6, rtol=1e-13
+        ),
+        frequencies=close(empirical_distribution(total).cdf(places), cumulative, atol=1e-14),
         sampled=less_equal((estimate.mean - _chi_square_cosine()).abs(), 4 * estimate.standard_error),
     )
 

@@ -133,7 +133,15 @@ def the_curvature_of_x_log_x() -> Correction:
     x = torch.linspace(0.1, 5, 50, dtype=torch.float64, requires_grad=True)
     (gradient,) = grad((x * x.log()).sum(), x, create_graph=True)
     (curvature,) = grad(gradient.sum(), x)
-    return Correction(printed=close(curvature, 1 / x + 1, atol=1e-9), corrected=close(curvature, 1 / x, atol=1e-12))
+    t = torch.linspace(0.1, 0.9, 9, dtype=torch.float64, requires_grad=True)
+    (slope,) = grad(-entropy(torch.stack([t, 1 - t], -1)).sum(), t, create_graph=True)
+    (of_entropy,) = grad(slope.sum(), t)  # of t log t + (1 − t) log(1 − t)
+    return Correction(
+        printed=close(curvature, 1 / x + 1, atol=1e-9),
+        corrected=all_of(
+            function=close(curvature, 1 / x, atol=1e-12), entropy=close(of_entropy, 1 / t + 1 / (1 - t), rtol=1e-12)
+        ),
+    )
 
 
 @claim("D1.4.8")

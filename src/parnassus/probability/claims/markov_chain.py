@@ -25,6 +25,7 @@ from parnassus.probability.processes.markov_chain import InhomogeneousMarkovChai
 from parnassus.probability.processes.markov_kernel import LinearGaussianKernel, kernel_mass, sample_paths
 from parnassus.probability.processes.path_distribution import (
     chain_distribution,
+    is_markov,
     markov_violations,
     next_state_distribution,
     observed_distribution,
@@ -56,11 +57,28 @@ def the_random_walk_is_markov() -> Evidence:
     pairs = observed_distribution(chain_distribution(dict.fromkeys(steps, Fraction(1, 4)), [steps] * 4), sum)
     return all_of(
         paths=close(len(fair), 2**9),
-        fair_walk=close(len(markov_violations(fair)), 0),
-        biased_walk=close(len(markov_violations(biased)), 0),
+        fair_walk=close(float(is_markov(fair)), 1.0),
+        biased_walk=close(float(is_markov(biased)), 1.0),
+        sums=close(float(is_markov(pairs)), 0.0),
         sums_of_two_steps=greater_equal(len(markov_violations(pairs)), 1),
         after_2_and_0=close(float(next_state_distribution(pairs, (2, 0)).get(2, Fraction(0))), 0.0),
         after_0=close(float(next_state_distribution(pairs, (0,), since=1)[2]), 0.25),
+    )
+
+
+@claim("D5.1.1")
+def a_sample_path_is_built_step_by_step() -> Evidence:
+    """X_{n+1} depends on X_n and the kernel of step n; the walk has E Y_n = (n + 1)(2p − 1) (Diehl sec. 5.1)."""
+    kernels = [lambda x, _: 2 * x, lambda x, _: x + 3, lambda x, _: x.square()]
+    paths = sample_paths(kernels, torch.tensor([1.0, -2.0]))
+    walk = random_walk(40_000, steps=6, up=0.8, generator=seeded_generator())
+    n = torch.arange(7)
+    return all_of(
+        paths=close(paths, torch.tensor([[1.0, 2.0, 5.0, 25.0], [-2.0, -4.0, -1.0, 1.0]])),
+        steps=close(walk.diff(dim=1).abs(), 1),
+        first_step=close(walk[:, 0].abs(), 1),
+        mean=close(walk.double().mean(0), 0.6 * (n + 1), atol=4 * (0.64 * 7 / 40_000) ** 0.5),
+        variance=close(walk.double().var(0), 0.64 * (n + 1), rtol=0.05),
     )
 
 
@@ -88,10 +106,14 @@ def the_marginal_distribution_is_a_matrix_power() -> Evidence:
     """100,000 simulated paths have distribution ν Aⁿ at step n, and not ν Aⁿ⁻¹ (Diehl ex. 5.10)."""
     paths = WEATHER.sample(100_000, steps=4, generator=seeded_generator())
     marginals = WEATHER.marginals(4)
+    rows = [{j: Fraction(round(10 * p), 10) for j, p in enumerate(row)} for row in WEATHER.transition.tolist()]
+    of_paths = chain_distribution({0: Fraction(1)}, [dict(enumerate(rows))] * 3)
+    by_paths = [float(sum(p for path, p in of_paths.items() if path[-1] == state)) for state in range(3)]
     return all_of(
         **{f"step_{n}": accepts(chi_square_p_value(paths[:, n], WEATHER.marginal(n))) for n in range(1, 5)},
         one_step_less=rejects(chi_square_p_value(paths[:, 2], WEATHER.marginal(1))),
         by_recursion=close(marginals[4], WEATHER.marginal(4), atol=1e-15),
+        by_paths=close(torch.tensor(by_paths, dtype=torch.float64), WEATHER.marginal(3), atol=1e-14),
         sums_to_one=close(marginals.sum(1), 1.0, atol=1e-14),
     )
 

@@ -16,7 +16,7 @@ from parnassus.probability.divergences.entropy import (
     joint_entropy,
     plug_in_entropy,
 )
-from parnassus.probability.divergences.kl_divergence import kl_divergence
+from parnassus.probability.divergences.kl_divergence import kl_by_sampling, kl_divergence
 from parnassus.probability.divergences.mutual_information import gaussian_mutual_information, mutual_information
 
 
@@ -107,10 +107,13 @@ def the_monte_carlo_divergence_is_unbiased() -> Evidence:
     means = [ratio[each].mean(-1) for each in draws]
     errors = torch.stack([(mean - exact).square().mean().sqrt() for mean in means])
     deviation = torch.stack([(mean.mean() - exact).abs() / (mean.std() / 20) for mean in means])
+    by_sampling = kl_by_sampling(lambda x: p.log()[x], lambda x: q.log()[x], draws[-1][0])
     return all_of(
         rate_one_over_root_n=rate(counts.double(), errors, -0.5, atol=0.05),
         size=close(errors, ((p * ratio.square()).sum() - exact.square()).sqrt() / counts.sqrt(), rtol=0.1),
         unbiased=less_equal(deviation, 4.0),
+        estimate=close(by_sampling.mean, means[-1][0], rtol=1e-12),
+        standard_error=close(by_sampling.standard_error, ratio[draws[-1][0]].std() / 3_200**0.5, rtol=1e-3),
     )
 
 

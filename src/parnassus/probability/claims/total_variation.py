@@ -75,3 +75,18 @@ def pinsker_bounds_total_variation() -> Evidence:
         pinsker=less_equal(total_variation(p, q), (kl_divergence(p, q) / 2).sqrt()),
         sharp=close(ratio, 0.5, atol=1e-5),
     )
+
+
+@claim("D1.4.3")
+def total_variation_is_a_metric() -> Evidence:
+    """Total variation is symmetric, zero only for equal distributions, and TV(P, Q) ≤ TV(P, R) + TV(R, Q)."""
+    p, q, r = (random_distributions(2_000, 5, seed=seed) for seed in range(3))
+    between = torch.lerp(p, q, 0.3)  # on the segment the triangle inequality is an equality
+    return all_of(
+        symmetric=close(total_variation(q, p), total_variation(p, q)),
+        triangle=less_equal(total_variation(p, q) - total_variation(p, r) - total_variation(r, q), 1e-15),
+        equality=close(total_variation(p, between) + total_variation(between, q), total_variation(p, q), atol=1e-14),
+        share=close(total_variation(p, between), 0.3 * total_variation(p, q), atol=1e-14),
+        zero_for_equal=close(total_variation(p, p), 0.0),
+        positive_for_unequal=greater_equal(total_variation(p, q), 1e-3),
+    )
