@@ -1,5 +1,6 @@
 """Freezing and fine-tuning a trained body under a new head (book sec. 10.1.2)."""
 
+from functools import partial
 from typing import TypeVar
 
 from jaxtyping import Float, Int
@@ -10,13 +11,25 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def freeze(module: Module) -> Module:
-    """Exclude all parameters of the module from training; gradients still pass through it."""
-    return _set_trainable(module, trainable=False)
+    """Exclude the module from training; gradients still pass through it.
+
+    No parameter is trained. The module and its layers remain in evaluation mode, also when `train()` is called on a
+    model that contains them: moving averages of batch normalisation stay fixed and dropout is inactive.
+    """
+    module.requires_grad_(requires_grad=False)
+    for layer in module.modules():
+        layer.training = False
+        vars(layer)["train"] = partial(_set_mode_of_children, layer)  # hides the method of the class
+    return module
 
 
 def unfreeze(module: Module) -> Module:
-    """Include all parameters of the module in training again."""
-    return _set_trainable(module, trainable=True)
+    """Include all parameters of the module in training again, and set its layers to training mode."""
+    module.requires_grad_(requires_grad=True)
+    for layer in module.modules():
+        vars(layer).pop("train", None)
+    module.train()
+    return module
 
 
 class TransferClassifier(nn.Module):
@@ -37,7 +50,8 @@ class TransferClassifier(nn.Module):
         return cross_entropy(self(x), y)
 
 
-def _set_trainable(module: Module, *, trainable: bool) -> Module:
-    for parameter in module.parameters():
-        parameter.requires_grad_(trainable)
-    return module
+def _set_mode_of_children(layer: nn.Module, mode: bool = True) -> nn.Module:  # noqa: FBT001, FBT002 - as nn.Module.train
+    """`train` of a frozen layer: it stays in evaluation mode; layers in it that were unfrozen change theirs."""
+    for child in layer.children():
+        child.train(mode)
+    return layer

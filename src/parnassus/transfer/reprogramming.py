@@ -11,7 +11,8 @@ from parnassus.transfer.freezing import freeze
 class ReprogrammedModel(nn.Module):
     """p(new class j | x) = model(input_map(x)) at old class label_map[j] (Elsayed et al. 2019; book sec. 10.1.2).
 
-    The whole model is frozen. Only `input_map` is trained; it maps inputs of the new task to inputs of the model.
+    The whole model is frozen in evaluation mode. Only `input_map` is trained; it maps inputs of the new task to inputs
+    of the model.
     """
 
     label_map: Tensor
