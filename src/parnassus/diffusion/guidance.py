@@ -10,6 +10,7 @@ from torch import Tensor
 from parnassus.diffusion.chain.forward_process import Denoiser, extract
 from parnassus.diffusion.chain.predictions import x0_from_noise
 from parnassus.diffusion.chain.schedules import Schedule
+from parnassus.losses.logits import check_logits
 
 
 @runtime_checkable
@@ -79,7 +80,9 @@ def class_gradient(
     """∇ log p(y | x_t) for a `classifier(x, t)` that returns logits (book eq. 13.92)."""
     with torch.enable_grad():
         point = x.detach().requires_grad_()
-        log_prob = classifier(point, t).log_softmax(1).gather(1, label[:, None])
+        logits = classifier(point, t)
+        check_logits(logits)
+        log_prob = logits.log_softmax(1).gather(1, label[:, None])
         (gradient,) = torch.autograd.grad(log_prob.sum(), point)
     return gradient
 

@@ -12,6 +12,7 @@ from parnassus.layers.activations import Activation, identity, relu
 from parnassus.layers.dense import Dense, mlp
 from parnassus.layers.dropout import Dropout
 from parnassus.layers.evaluation_mode import evaluation_mode
+from parnassus.layers.logit_networks import check_logit_network
 from parnassus.layers.normalisation import norm_after_activation
 from parnassus.losses.classification import cross_entropy
 
@@ -21,6 +22,7 @@ class Classifier(nn.Module):
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
+        check_logit_network(network)
         self.network = network
 
     def forward(self, x: Float[Tensor, "batch *example"]) -> Float[Tensor, "batch classes"]:

@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.losses.logits import check_logits
+
 
 def binary_cross_entropy(logits: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """−t log y − (1 − t) log(1 − y) of each example, with y = sigmoid(a) (book eqs. 2.4-2.5).
@@ -13,6 +15,7 @@ def binary_cross_entropy(logits: Float[Tensor, "*batch"], targets: Float[Tensor,
 
     Targets t lie in [0, 1]. The book sums over the examples: `binary_cross_entropy(a, t).sum()`.
     """
+    check_logits(logits)
     _check_targets(targets)
     return torch.logaddexp(logits, torch.zeros_like(logits)) - logits * targets
 

@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.errors import check_indices
+from parnassus.losses.logits import check_logits
 
 
 def softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes"]:
@@ -35,6 +36,7 @@ def one_hot(labels: Int[Tensor, "*batch"], classes: int) -> Float[Tensor, "*batc
 
 def cross_entropy(logits: Float[Tensor, "*batch classes"], labels: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """−log softmax_k(z) of each example, k its label (book eq. 1.20 with a one-hot y)."""
+    check_logits(logits)
     try:
         return logits.logsumexp(-1) - logits.gather(-1, labels[..., None])[..., 0]
     except RuntimeError:  # checked only on failure: reading the labels would synchronise with the device at every step
@@ -51,6 +53,7 @@ def soft_cross_entropy(
     logits: Float[Tensor, "*batch classes"], probabilities: Float[Tensor, "*batch classes"]
 ) -> Float[Tensor, "*batch"]:
     """−Σ_i y_i log softmax_i(z) of each example, for any distribution y over the classes (book eq. 1.20)."""
+    check_logits(logits)
     return -(probabilities * log_softmax(logits)).sum(-1)
 
 

@@ -5,7 +5,9 @@ from typing import TypeVar
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+
+from parnassus.layers import check_logit_network
+from parnassus.losses import cross_entropy
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -40,6 +42,7 @@ class TransferClassifier(nn.Module):
 
     def __init__(self, body: nn.Module, head: nn.Module) -> None:
         super().__init__()
+        check_logit_network(head)
         self.body, self.head = body, head
 
     def forward(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch classes"]:
@@ -47,7 +50,7 @@ class TransferClassifier(nn.Module):
         return logits
 
     def loss(self, x: Float[Tensor, "batch *event"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
-        return cross_entropy(self(x), y)
+        return cross_entropy(self(x), y).mean()
 
 
 def _set_mode_of_children(layer: nn.Module, mode: bool = True) -> nn.Module:  # noqa: FBT001, FBT002 - as nn.Module.train

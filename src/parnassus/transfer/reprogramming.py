@@ -3,8 +3,9 @@
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
+from parnassus.layers import check_logit_network
+from parnassus.losses import cross_entropy
 from parnassus.transfer.freezing import freeze
 
 
@@ -19,6 +20,7 @@ class ReprogrammedModel(nn.Module):
 
     def __init__(self, model: nn.Module, input_map: nn.Module, label_map: Int[Tensor, " classes"]) -> None:
         super().__init__()
+        check_logit_network(model)
         if len(label_map.unique()) < len(label_map):
             raise ValueError(f"label_map must contain distinct classes; got {label_map.tolist()}")
         self.model, self.input_map = freeze(model), input_map
@@ -29,7 +31,7 @@ class ReprogrammedModel(nn.Module):
         return logits[:, self.label_map]
 
     def loss(self, x: Float[Tensor, "batch *event"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
-        return cross_entropy(self(x), y)
+        return cross_entropy(self(x), y).mean()
 
 
 class LearnedFrame(nn.Module):

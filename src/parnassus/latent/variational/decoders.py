@@ -10,6 +10,8 @@ from torch.nn.functional import softplus
 
 from parnassus.errors import check_positive
 from parnassus.latent.variational.reparametrisation import independent_normal
+from parnassus.layers import check_logit_network
+from parnassus.losses import check_logits
 
 
 class BernoulliDecoder(nn.Module):
@@ -21,10 +23,12 @@ class BernoulliDecoder(nn.Module):
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
+        check_logit_network(network)
         self.network = network
 
     def forward(self, z: Float[Tensor, "batch latent"]) -> Distribution:
         logits: Tensor = self.network(z)
+        check_logits(logits)
         return Independent(Bernoulli(logits=logits, validate_args=False), logits.dim() - 1, validate_args=False)
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from parnassus.latent.variational.aggregated_posterior import code_information
 from parnassus.latent.variational.reparametrisation import reparametrise, standard_normal_kl
 from parnassus.latent.variational.vae import VAE
+from parnassus.layers import check_logit_network
+from parnassus.losses import cross_entropy
 from parnassus.probability import entropy
 
 
@@ -25,6 +26,7 @@ class PredictiveVAE(nn.Module):
         super().__init__()
         if not gamma >= 0:
             raise ValueError(f"gamma, the weight of the prediction, must not be negative; got gamma={gamma}")
+        check_logit_network(head)
         self.vae = vae
         self.head = head
         self.gamma = gamma
@@ -34,8 +36,8 @@ class PredictiveVAE(nn.Module):
         z = reparametrise(mean, log_variance)
         negative_elbo = standard_normal_kl(mean, log_variance) - self.vae.log_likelihood(x, z)
         if self.gamma == 0:
-            return negative_elbo.mean() + cross_entropy(self.head(z.detach()), label)
-        return negative_elbo.mean() + self.gamma * cross_entropy(self.head(z), label)
+            return negative_elbo.mean() + cross_entropy(self.head(z.detach()), label).mean()
+        return negative_elbo.mean() + self.gamma * cross_entropy(self.head(z), label).mean()
 
     def class_probabilities(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch classes"]:
         """p(y|z) at the posterior mean of each row."""
@@ -68,7 +70,7 @@ def evaluate_code(
     z = reparametrise(mean.repeat(num_draws, 1), log_variance.repeat(num_draws, 1))
     distortion = -model.vae.log_likelihood(x, z.view(num_draws, *mean.shape)).mean()
     class_frequencies = torch.bincount(label).double() / len(label)
-    conditional_entropy = cross_entropy(model.head(z), label.repeat(num_draws))
+    conditional_entropy = cross_entropy(model.head(z), label.repeat(num_draws)).mean()
     return CodeMetrics(
         information=code_information(mean, log_variance, num_draws=num_draws).information,
         distortion=float(distortion),
