@@ -13,6 +13,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
+from parnassus.short_repr import short_repr
+
 FOREGROUND_THRESHOLD = 0.3
 """A pixel belongs to the foreground if it exceeds this fraction of the image's maximum."""
 
@@ -45,6 +47,8 @@ class ImageAlignment:
     anchor: Anchor
     position: Float[Tensor, "2"]
     length: float
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(cls, images: Float[Tensor, "count 1 height width"]) -> "ImageAlignment":

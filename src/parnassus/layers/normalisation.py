@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from parnassus.errors import check_non_negative
 from parnassus.layers.activations import Activation, relu
 from parnassus.layers.dense import Dense
+from parnassus.short_repr import short_repr
 
 
 class Moments(NamedTuple):
@@ -157,6 +158,8 @@ class Standardiser:
 
     mean: Float[Tensor, "*example"]
     std: Float[Tensor, "*example"]
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(cls, x: Float[Tensor, "count *example"]) -> "Standardiser":

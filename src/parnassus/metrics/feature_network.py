@@ -13,6 +13,7 @@ from parnassus.convolution.augmentation import random_affine
 from parnassus.convolution.residual import basic_block, resnet, small_stem
 from parnassus.optim.optimisers.adam import AdamW
 from parnassus.optim.training.learning_rate_schedules import one_cycle_rate
+from parnassus.short_repr import short_repr
 
 CHUNK = 500  # images evaluated at a time
 
@@ -33,6 +34,8 @@ class FeatureNetwork:
     name: str
     body: Callable[[Tensor], Tensor]
     head: Callable[[Tensor], Tensor]
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(

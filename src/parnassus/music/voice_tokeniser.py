@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.short_repr import short_repr
+
 SILENCE = -1
 
 
@@ -19,6 +21,8 @@ class VoiceTokeniser:
 
     lowest: int
     highest: int
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(cls, pieces: list[Int[Tensor, "_time _voices"]]) -> "VoiceTokeniser":

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.short_repr import short_repr
 from parnassus.text.byte_pair_library import learn_merges_by_library, library_tokenizer
 from parnassus.text.byte_pair_merges import BYTES, PIECES, Pair, merge_pair
 from parnassus.text.vocabulary import Vocabulary, check_ids, number_tokens
@@ -27,6 +28,8 @@ class BytePairTokeniser:
     merges: tuple[Pair, ...]
     special: tuple[str, ...] = ()
     _cache: dict[str, list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         known = set(BYTES)

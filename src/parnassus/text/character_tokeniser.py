@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.short_repr import short_repr
 from parnassus.text.vocabulary import Vocabulary, describe_characters
 
 
@@ -19,6 +20,8 @@ class CharacterTokeniser:
 
     alphabet: str
     special: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if not self.alphabet:

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.errors import check_indices, check_non_negative
+from parnassus.short_repr import short_repr
 from parnassus.text.autoregressive_model import State
 
 
@@ -42,6 +43,8 @@ class NGramModel:
     counts: Float[Tensor, " grams"]
     lower: "NGramModel | None" = None
     window: int | None = None
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(

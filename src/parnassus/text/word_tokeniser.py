@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.short_repr import short_repr
 from parnassus.text.vocabulary import Vocabulary, check_ids
 
 UNKNOWN = "<unknown>"
@@ -40,6 +41,8 @@ class WordTokeniser:
 
     words: tuple[str, ...]
     special: tuple[str, ...] = (UNKNOWN,)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if UNKNOWN not in self.special:

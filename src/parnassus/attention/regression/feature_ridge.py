@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.short_repr import short_repr
+
 
 @dataclass(frozen=True)
 class FeatureRidge:
@@ -19,6 +21,8 @@ class FeatureRidge:
     """
 
     slopes: Float[Tensor, "features outputs"]
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(
@@ -39,6 +43,8 @@ class KernelRidge:
     """
 
     alpha: Float[Tensor, "count outputs"]
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(

@@ -18,6 +18,7 @@ from parnassus.data.downloads.transfer import fetch
 from parnassus.data.downloads.unpack import open_tar
 from parnassus.data.errors import DataError
 from parnassus.data.preparation.partition import stratified_split
+from parnassus.short_repr import short_repr
 
 SPOKEN_NAME = re.compile(r"(?:^|/)([0-9])_([a-z]+)_([0-9]+)\.wav$")
 
@@ -30,6 +31,8 @@ class Recordings:
     labels: Int[Tensor, " count"]
     speakers: list[str]
     rate: int
+
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.waves)
@@ -49,6 +52,8 @@ class SoundDataset:
     train: Recordings
     test: Recordings
     classes: tuple[str, ...]
+
+    __repr__ = short_repr
 
 
 def spoken_digits() -> SoundDataset:

@@ -9,6 +9,7 @@ from torch import Tensor
 from parnassus.data.errors import DataError
 from parnassus.data.preparation.partition import standardise_features
 from parnassus.data.splits import Dataset
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class RegressionTask:
     offset: Float[Tensor, " outputs"]
     """The mean that was subtracted from one-hot targets."""
     classes: tuple[str, ...]
+
+    __repr__ = short_repr
 
     @classmethod
     def from_dataset(

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.latent.linear.covariance_spectrum import Spectrum, spectrum_by_eigh
+from parnassus.short_repr import short_repr
 
 EIGENVALUE_TOLERANCE = 1e-7
 """Eigenvalues below this are treated as 0: for data of order 1 in single precision they are rounding errors."""
@@ -29,6 +30,8 @@ class PCA:
     eigenvalues: Float[Tensor, " found"]
     remaining_variance: Float[Tensor, ""]
     """Sum of the eigenvalues that were not computed; zero if all were."""
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(

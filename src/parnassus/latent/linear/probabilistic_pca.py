@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal
 
 from parnassus.latent.linear.pca import PCA
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class PPCA:
     W: Float[Tensor, "features latent"]
     variance: Float[Tensor, ""]
     """σ², the noise variance."""
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if not bool(self.variance > 0):

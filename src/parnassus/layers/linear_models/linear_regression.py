@@ -9,6 +9,7 @@ from torch import Tensor
 from parnassus.errors import check_at_least_one
 from parnassus.optim.optimisers.gradient_descent import gradient_step
 from parnassus.optim.optimisers.weight_decay import weight_decay_step
+from parnassus.short_repr import short_repr
 
 
 def linear_model(
@@ -103,6 +104,8 @@ class LinearRegression:
 
     w: Float[Tensor, " features"]
     b: Float[Tensor, ""]
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(cls, x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"]) -> "LinearRegression":

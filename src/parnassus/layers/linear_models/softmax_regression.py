@@ -10,6 +10,7 @@ from parnassus.errors import check_non_negative
 from parnassus.layers.dense import affine
 from parnassus.layers.linear_models.linear_regression import append_ones, check_regression_data, minimum_norm_solution
 from parnassus.losses.classification import cross_entropy, one_hot, softmax, softmax_jacobian
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class SoftmaxRegression:
 
     weight: Float[Tensor, "features classes"]
     bias: Float[Tensor, " classes"]
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.probability.distributions.simplex import check_distribution
+from parnassus.short_repr import short_repr
 
 MIN_FRACTION = 1e-8
 """Components with a smaller fraction of the rows are rejected: their moments would be dominated by rounding."""
@@ -26,6 +27,8 @@ class GaussianMixture:
     weights: Float[Tensor, " components"]
     means: Float[Tensor, "components dim"]
     covariances: Float[Tensor, "components dim dim"]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_distribution(self.weights, "weights")

@@ -14,6 +14,7 @@ from torch.distributions import Bernoulli, Distribution, Independent, Multivaria
 
 from parnassus.errors import check_indices, check_positive
 from parnassus.probability.distributions.simplex import check_distribution
+from parnassus.short_repr import short_repr
 
 FitClassConditionals: TypeAlias = Callable[[Tensor, Tensor, int], Distribution]
 """fit(x, labels, classes): the class-conditional distributions of the features, as one batch."""
@@ -32,6 +33,8 @@ class GenerativeClassifier:
 
     prior: Float[Tensor, " classes"]
     class_conditional: Distribution
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_distribution(self.prior, "prior")

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from parnassus.errors import check_indices, check_non_negative, check_positive
 from parnassus.probability.distributions.simplex import check_distribution
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class MarkovChain:
 
     start: Float[Tensor, " states"]
     transition: Float[Tensor, "states states"]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_distribution(self.start, "start")
