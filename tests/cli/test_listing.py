@@ -139,7 +139,9 @@ def test_names_are_found_in_any_case(printed_output: Run) -> None:
 
 
 def test_show_does_not_import_torch(parnassus: Command) -> None:
-    program = "import sys; from parnassus.cli.listing import show_anything as s; s('PCA'); print('torch' in sys.modules)"
+    program = (
+        "import sys; from parnassus.cli.listing import show_anything as s; s('PCA'); print('torch' in sys.modules)"
+    )
     completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert completed.stdout.splitlines()[-1] == "False"
 

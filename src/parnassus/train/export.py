@@ -108,7 +108,7 @@ def _declared_programs(kind: type) -> Mapping[type, ProgramsOf]:
     found: dict[type, ProgramsOf] = dict(getattr(importlib.import_module(kind.__module__), "PROGRAMS", {}))
     place = f"parnassus.{rest[0]}.commands"
     if importlib.util.find_spec(place) and importlib.util.find_spec(f"{place}.programs"):
-        found |= importlib.import_module(f"{place}.programs").PROGRAMS
+        found |= getattr(importlib.import_module(f"{place}.programs"), "PROGRAMS", {})
     return found
 
 

@@ -37,11 +37,11 @@ def write_programs(trained: TrainedRun, programs: Programs, folder: Path, form: 
     differences: dict[Path, float] = {}
     for name, program in programs.items():
         path = folder / f"{name}{SUFFIXES[form]}"
-        exported = trace(trained.model, program)
-        if form == "torch":
-            torch.export.save(exported, path)
-        else:
-            save_onnx(exported, program, path)
+        try:
+            exported = trace(trained.model, program)
+            save_onnx(exported, program, path) if form == "onnx" else torch.export.save(exported, path)
+        except RuntimeError as error:
+            raise RunError(f"torch cannot export {path}: {str(error).strip().splitlines()[0]}") from error
         differences[path] = compare(program, load_program(path))
         if not differences[path] <= TOLERANCE:
             raise RunError(
