@@ -43,11 +43,12 @@ def test_logits_are_accepted(name: str) -> None:
 
 def test_losses_check_their_logits() -> None:
     z = Z.clone().requires_grad_()
-    for loss in (
+    losses: list[Callable[[], Tensor]] = [
         lambda: cross_entropy(z.softmax(-1), torch.tensor([0, 1])),
         lambda: soft_cross_entropy(softmax(z), torch.full((2, 3), 1 / 3)),
         lambda: binary_cross_entropy(z.sigmoid(), torch.ones(2, 3)),
-    ):
+    ]
+    for loss in losses:
         with pytest.raises(ValueError, match="remove it from the end of the network"):
             loss()
 

@@ -53,6 +53,10 @@ class GAN(nn.Module):
     """A generator from latents z ~ N(0, I) of dimension `latent_dim`, and a discriminator with one logit.
 
     Each has its own loss and optimiser; they are trained in alternation.
+
+    >>> gan = GAN(nn.Linear(8, 2), nn.Linear(2, 1), latent_dim=8)
+    >>> gan.sample(100).shape
+    torch.Size([100, 2])
     """
 
     def __init__(

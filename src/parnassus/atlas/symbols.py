@@ -71,7 +71,7 @@ def describe(symbol: Symbol) -> Description | None:
 def _exports_of(path: Path) -> Iterator[Symbol]:
     package = f"parnassus.{path.parent.name}"
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    exported = next((ast.literal_eval(each.value) for each in tree.body if _is_export_list(each)), [])
+    exported: list[str] = next((ast.literal_eval(each.value) for each in tree.body if _is_export_list(each)), [])
     modules = {
         alias.asname or alias.name: node.module or ""
         for node in ast.walk(tree)

@@ -18,7 +18,12 @@ from parnassus.losses.classification import cross_entropy
 
 
 class Classifier(nn.Module):
-    """A network from examples to logits, with its loss and predictions (book sec. 1.4)."""
+    """A network from examples to logits, with its loss and predictions (book sec. 1.4).
+
+    >>> model = Classifier(nn.Linear(2, 3))
+    >>> model.predict(torch.zeros(5, 2)).shape
+    torch.Size([5])
+    """
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -110,6 +115,12 @@ def check_labels(y: Tensor | None, classes: int) -> Tensor:
 
 
 class Evaluation(NamedTuple):
+    """Loss and accuracy over a data set.
+
+    >>> Evaluation(loss=0.25, accuracy=0.9).accuracy
+    0.9
+    """
+
     loss: float  # mean cross-entropy per example
     accuracy: float  # fraction of examples whose largest logit is that of the label
 

@@ -42,7 +42,13 @@ def longest_side(images: Float[Tensor, "batch 1 height width"]) -> Float[Tensor,
 
 @dataclass(frozen=True)
 class ImageAlignment:
-    """Common position of an anchor point of the foregrounds, and the longest side of their bounding boxes."""
+    """Common position of an anchor point of the foregrounds, and the longest side of their bounding boxes.
+
+    >>> images = torch.zeros(1, 1, 8, 8)
+    >>> images[0, 0, 1:3, 1:3] = 1
+    >>> ImageAlignment.fit(images).transform(images).shape
+    torch.Size([1, 1, 8, 8])
+    """
 
     anchor: Anchor
     position: Float[Tensor, "2"]

@@ -20,7 +20,11 @@ CHUNK = 500  # images evaluated at a time
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features and class probabilities of a set of images, with the name of the network that computed them."""
+    """Features and class probabilities of a set of images, with the name of the network that computed them.
+
+    >>> Features("a network", torch.zeros(5, 64), torch.zeros(5, 10)).rows.shape
+    torch.Size([5, 64])
+    """
 
     network: str
     rows: Float[Tensor, "count features"]
@@ -29,7 +33,12 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class FeatureNetwork:
-    """A classifier split before its last layer: `body` computes features, `head` the class logits."""
+    """A classifier split before its last layer: `body` computes features, `head` the class logits.
+
+    >>> network = FeatureNetwork("flat pixels", nn.Flatten(), nn.Linear(64, 10))
+    >>> network(torch.zeros(5, 1, 8, 8)).rows.shape
+    torch.Size([5, 64])
+    """
 
     name: str
     body: Callable[[Tensor], Tensor]

@@ -8,7 +8,11 @@ from torch import Tensor
 
 
 class PrecisionRecall(NamedTuple):
-    """Fractions between 0 and 1."""
+    """Fractions between 0 and 1.
+
+    >>> PrecisionRecall(precision=0.8, recall=0.6).recall
+    0.6
+    """
 
     precision: float  # of the samples that lie among real points: fidelity
     recall: float  # of the real points that lie among samples: diversity

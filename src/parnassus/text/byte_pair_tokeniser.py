@@ -23,7 +23,12 @@ MergeLearner: TypeAlias = Callable[[str, int], list[Pair]]
 
 @dataclass(frozen=True)
 class BytePairTokeniser:
-    """Byte-level BPE: 256 bytes and one token for each merge; encodes any text without loss (book sec. 9.5)."""
+    """Byte-level BPE: 256 bytes and one token for each merge; encodes any text without loss (book sec. 9.5).
+
+    >>> tokeniser = BytePairTokeniser.fit("low lower lowest low", size=259)
+    >>> tokeniser.decode(tokeniser.encode("lowest"))
+    'lowest'
+    """
 
     merges: tuple[Pair, ...]
     special: tuple[str, ...] = ()

@@ -16,6 +16,10 @@ class CharacterTokeniser:
     """One token for each character of an alphabet; other characters raise an error (book sec. 9.2).
 
     `fit` sorts the characters; their ids follow those of the special tokens.
+
+    >>> tokeniser = CharacterTokeniser.fit("the cat")
+    >>> tokeniser.decode(tokeniser.encode("cat"))
+    'cat'
     """
 
     alphabet: str

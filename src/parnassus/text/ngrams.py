@@ -30,6 +30,10 @@ class NGramModel:
     rows sum to one. `lower` is the model of lower order that the counts are interpolated with; None is the uniform
     distribution, and then ε = k · vocabulary is add-k smoothing. Unseen or shorter contexts use `lower` alone.
     An `AutoregressiveModel`: its window is unlimited, its state holds order − 1 tokens.
+
+    >>> model = NGramModel.fit(torch.tensor([0, 1, 0, 1, 0, 1]), order=2, vocabulary=2, smoothing=1.0)
+    >>> model.distribution(torch.tensor([[0]])).argmax().item()
+    1
     """
 
     order: int

@@ -37,6 +37,10 @@ class WordTokeniser:
 
     White space and unknown words are lost, so `decode` does not restore the text exactly. `<unknown>` is the last of
     the special tokens, so that a padding token can have id 0 as in Keras (book sec. 9.2).
+
+    >>> tokeniser = WordTokeniser.fit("the cat and the dog")
+    >>> tokeniser.encode("the bird").tolist()
+    [1, 0]
     """
 
     words: tuple[str, ...]

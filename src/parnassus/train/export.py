@@ -68,8 +68,8 @@ def programs_of(model: nn.Module, trained: TrainedRun) -> Programs:
         declared = _declared_programs(kind)
         if kind in declared:
             return declared[kind](model, trained)
-    if isinstance(model, nn.ModuleDict):
-        return join_programs(trained, **dict(model.items()))
+    if isinstance(model, nn.ModuleDict | nn.ModuleList):
+        return join_programs(trained, **dict(model.named_children()))
     raise RunError(
         f"{trained.folder.path.name} cannot be exported: no programs are declared for models of the class "
         f"{type(model).__name__}"

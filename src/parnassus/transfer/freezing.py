@@ -38,6 +38,10 @@ class TransferClassifier(nn.Module):
     """head(body(x)): pretrained features and a new classification head (book sec. 10.1.2).
 
     After `freeze(body)` only the head is trained; layers that are unfrozen are fine-tuned with it.
+
+    >>> model = TransferClassifier(freeze(nn.Linear(4, 8)), nn.Linear(8, 3))
+    >>> model(torch.zeros(5, 4)).shape
+    torch.Size([5, 3])
     """
 
     def __init__(self, body: nn.Module, head: nn.Module) -> None:

@@ -14,6 +14,10 @@ class ReprogrammedModel(nn.Module):
 
     The whole model is frozen in evaluation mode. Only `input_map` is trained; it maps inputs of the new task to inputs
     of the model.
+
+    >>> model = ReprogrammedModel(nn.Linear(4, 10), nn.Linear(2, 4), torch.tensor([7, 1, 3]))
+    >>> model(torch.zeros(5, 2)).shape
+    torch.Size([5, 3])
     """
 
     label_map: Tensor

@@ -23,6 +23,13 @@ class PCA:
 
     Variances divide by the number of rows M, so that the error formula is exact on the training rows.
     The sign of a component is arbitrary; here its largest entry is positive.
+
+    >>> x = torch.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
+    >>> pca = PCA.fit(x, num_components=1)
+    >>> pca.transform(x)
+    tensor([[-1.4142],
+            [ 0.0000],
+            [ 1.4142]])
     """
 
     mean: Float[Tensor, " features"]

@@ -22,6 +22,10 @@ class PPCA:
 
     Eq. 5.3 is printed with W Wᵀ instead of Wᵀ W, an N × N matrix that cannot act on K coordinates. Only the K × K
     matrix M is inverted. W R gives the same density as W for every rotation R of the code (Tipping & Bishop 1999).
+
+    >>> _ = torch.manual_seed(0)
+    >>> PPCA.fit(torch.randn(100, 5), latent_dim=2).covariance.shape
+    torch.Size([5, 5])
     """
 
     mean: Float[Tensor, " features"]

@@ -20,6 +20,10 @@ class PredictiveVAE(nn.Module):
     The text adds γ KL(p(Y|X) ‖ p(Y|Z)), which differs from the cross-entropy by the constant H(Y|X); the cross-entropy
     needs labels only. With γ = 0 the code is that of `vae`, and the head is trained on it without a gradient to the
     encoder.
+
+    >>> vae = VAE(nn.Linear(5, 4), BernoulliDecoder(nn.Linear(2, 5)), latent_dim=2)
+    >>> PredictiveVAE(vae, nn.Linear(2, 10)).class_probabilities(torch.zeros(3, 5)).shape
+    torch.Size([3, 10])
     """
 
     def __init__(self, vae: VAE, head: nn.Module, *, gamma: float = 1.0) -> None:
@@ -51,7 +55,11 @@ class PredictiveVAE(nn.Module):
 
 @dataclass(frozen=True)
 class CodeMetrics:
-    """The three objectives of a code, in nats: min I(X, Z), min D, max I(Z, Y) (book eq. 6.24)."""
+    """The three objectives of a code, in nats: min I(X, Z), min D, max I(Z, Y) (book eq. 6.24).
+
+    >>> CodeMetrics(information=1.5, distortion=20.0, label_information=0.9).distortion
+    20.0
+    """
 
     information: float
     """I(X, Z) on these rows, minimised by compression."""

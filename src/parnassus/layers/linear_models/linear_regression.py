@@ -100,7 +100,13 @@ def leave_one_out_residuals(x: Float[Tensor, "batch features"], y: Float[Tensor,
 
 @dataclass(frozen=True)
 class LinearRegression:
-    """Ordinary least-squares estimator (book sec. 1.1)."""
+    """Ordinary least-squares estimator (book sec. 1.1).
+
+    >>> x = torch.tensor([[0.0], [1.0], [2.0]])
+    >>> model = LinearRegression.fit(x, 3 * x[:, 0] + 1)
+    >>> model.predict(torch.tensor([[10.0]])).round(decimals=3).item()
+    31.0
+    """
 
     w: Float[Tensor, " features"]
     b: Float[Tensor, ""]

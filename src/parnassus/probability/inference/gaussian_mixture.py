@@ -22,6 +22,10 @@ class GaussianMixture:
         P(Z = i) = φ_i,   X | Z = i ~ N(μ_i, Σ_i),   p(x) = Σ_i φ_i N(x | μ_i, Σ_i)
 
     φ lies in the simplex and each Σ_i is a positive definite d × d matrix (the notes print n × d × d for each).
+
+    >>> mixture = GaussianMixture(torch.tensor([0.5, 0.5]), torch.tensor([[0.0], [4.0]]), torch.ones(2, 1, 1))
+    >>> mixture.responsibilities(torch.tensor([[2.0]]))
+    tensor([[0.5000, 0.5000]])
     """
 
     weights: Float[Tensor, " components"]

@@ -29,6 +29,10 @@ class GenerativeClassifier:
 
     It models the joint distribution, so it also gives p(x) and samples new pairs; a discriminative model gives only
     P(C | x). Images are flattened first.
+
+    >>> normals = torch.distributions.MultivariateNormal(torch.tensor([[0.0], [4.0]]), torch.eye(1))
+    >>> GenerativeClassifier(torch.tensor([0.5, 0.5]), normals).predict(torch.tensor([[1.0], [3.0]])).tolist()
+    [0, 1]
     """
 
     prior: Float[Tensor, " classes"]
