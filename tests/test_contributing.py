@@ -38,7 +38,7 @@ def import_example(name: str, kind: str, folder: Path) -> tuple[Path, ModuleType
 
 def test_examples_are_complete() -> None:
     assert set(EXAMPLES) == {
-        *("method", "claim", "experiment", "schedule", "trained_run", "probe"),
+        *("method", "claim", "experiment", "schedule", "trained_run", "programs", "probe"),
         *("control", "control_view", "data_set", "figures", "commands"),
     }
 
@@ -103,6 +103,15 @@ def test_trained_run_examples_sample_predict_and_evaluate(tmp_path: Path) -> Non
     assert row["accuracy"] > 0.85
     vae = VAE(mlp_encoder((1, 8, 8), 4), BernoulliDecoder(mlp_decoder(2, (1, 8, 8))), latent_dim=2)
     assert module.Sample(num_samples=5)(vae).shape == (5, 1, 8, 8)
+
+
+def test_programs_example_computes_predictions(tmp_path: Path) -> None:
+    _, module = import_example("programs", "experiments", tmp_path)
+    model = module.Regressor(3, 1)
+    (program,) = module.PROGRAMS[module.Regressor](model, None).values()
+    (prediction,) = program.compute(program.inputs)
+    torch.testing.assert_close(prediction, model(program.inputs["rows"]).detach())
+    assert program.shape("rows") == ["batch", 3]
 
 
 def test_probe_example_returns_curves(tmp_path: Path) -> None:

@@ -56,6 +56,10 @@ def check_same_shape(**tensors: "Tensor") -> None:
 
 def check_indices(size: int, /, **indices: "Tensor") -> None:
     """Raise a ValueError unless every index is from 0 to size − 1; an empty tensor is valid."""
+    import torch
+
+    if torch.compiler.is_compiling():  # values are unknown while a compiler or an exporter traces
+        return
     for name, values in indices.items():
         if values.numel() and not (int(values.min()) >= 0 and int(values.max()) < size):
             raise ValueError(

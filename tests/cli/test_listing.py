@@ -1,13 +1,18 @@
 """`list`, `show` and `atlas` print the contents of the atlas."""
 
+import importlib
+import inspect
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
 
 from cli.conftest import Command
 from parnassus.atlas.index import Atlas
+from parnassus.atlas.symbols import describe, exported_symbols
 from parnassus.cli.main import dispatch
 
 ATLAS = Atlas()
@@ -105,6 +110,51 @@ def test_show_of_a_symbol_finds_its_row(name: str, printed_output: Run) -> None:
     assert "B1.2-9 " in output
     assert "layers.activations.relu " in output
     assert "leaky" not in output
+
+
+@pytest.mark.parametrize("name", ["PCA", "pca.PCA", "parnassus.latent.PCA", "parnassus.latent.linear.pca.PCA", "pca"])
+def test_show_of_a_class_prints_how_to_use_it(name: str, printed_output: Run) -> None:
+    output = printed_output("show", name)
+    assert output.startswith("from parnassus.latent import PCA PCA(mean: ")
+    for part in ("with the largest variance (book sec. 4.3)", ".fit(x: ", "num_components: int", "B4.3-4 "):
+        assert part in output
+
+
+def test_show_of_a_class_without_a_row(printed_output: Run) -> None:
+    assert "from parnassus.train import Run Run(folder: RunFolder, options: Options)" in printed_output("show", "Run")
+
+
+def test_show_of_a_name_in_several_packages_prints_all(printed_output: Run) -> None:
+    output = printed_output("show", "cross_entropy")
+    assert "from parnassus.losses import cross_entropy" in output
+    assert "from parnassus.autodiff import cross_entropy" in output
+
+
+def test_names_are_found_in_any_case(printed_output: Run) -> None:
+    assert printed_output("show", "vae").startswith("vae in latent")  # the experiment, by its exact name
+    assert printed_output("show", "Vae").startswith("from parnassus.latent import VAE")
+    assert printed_output("show", "b4.3-4") == printed_output("show", "B4.3-4")
+    assert ATLAS.experiment("Vae") is ATLAS.experiments["vae"]
+    assert ATLAS.experiment("PCA_on") is ATLAS.experiments["pca_on_digits"]
+
+
+def test_show_does_not_import_torch(parnassus: Command) -> None:
+    program = (
+        "import sys; from parnassus.cli.listing import show_anything as s; s('PCA'); print('torch' in sys.modules)"
+    )
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert completed.stdout.splitlines()[-1] == "False"
+
+
+def test_every_exported_symbol_is_described() -> None:
+    """The docstrings read from the files are those of the imported objects."""
+    described = {symbol.dotted_names[0]: (symbol, describe(symbol)) for symbol in exported_symbols()}
+    assert len(described) >= 1_000
+    for symbol, found in described.values():
+        if found is not None:
+            defined = getattr(importlib.import_module(symbol.module), symbol.name)
+            assert found.signature.startswith(symbol.name)
+            assert not found.docstring or found.docstring == inspect.cleandoc(defined.__doc__), symbol
 
 
 def test_atlas_counts_rows_by_chapter(printed_output: Run) -> None:

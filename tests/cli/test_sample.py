@@ -141,8 +141,8 @@ def test_unparsable_flags_exit_with_code_2(
 @pytest.mark.parametrize(
     ("name", "inapplicable", "flags"),
     [
-        (RUN, "--compile", ("--animation", "--label", "--guidance-scale", "--seed", "--device", "--out", "--export")),
-        ("vae", "--animation", ("--show", "--num-samples", "--seed", "--device", "--out", "--export")),
+        (RUN, "--compile", ("--animation", "--label", "--guidance-scale", "--seed", "--device", "--out")),
+        ("vae", "--animation", ("--show", "--num-samples", "--seed", "--device", "--out")),
         ("vae", "--compile", ()),
     ],
 )
@@ -351,27 +351,6 @@ def test_invalid_text_flags_exit_with_one_line(
     monkeypatch.setattr(torch, "compile", lambda _: failing_compile)
     assert error_message(monkeypatch, capsys, str(text_run), *flags).startswith(message)
     assert not (text_run / "samples").exists()
-
-
-def test_exported_model_is_read_by_plain_torch(
-    text_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "exported"
-    assert dispatch(["sample", str(text_run), "--export", str(folder)]) == 0
-    assert f"exported: {folder}" in capsys.readouterr().out
-    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "weights.safetensors"]
-    code = (Path(__file__).parents[2] / "docs" / "plain_gpt.py").read_text(encoding="utf-8")
-    reader = code.partition("\ndef ")[2].partition("# Greedy decoding")[0]
-    assert len([line for line in reader.splitlines() if line.strip()]) <= 20
-    assert "import parnassus" not in code
-    assert "from parnassus" not in code
-    completed = subprocess.run(
-        [sys.executable, "-c", code, str(folder), "the cat", "25"], capture_output=True, text=True, check=True
-    )
-    greedy = generate_text(
-        text_run, tmp_path / "ours", capsys, "--prompt", "the cat", "--max-new-tokens", "25", "--temperature", "0"
-    )
-    assert completed.stdout.strip() == greedy.strip()
 
 
 def test_report_contains_the_generated_text(text_run: Path) -> None:

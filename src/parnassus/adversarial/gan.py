@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from parnassus.errors import check_at_least_one
+from parnassus.layers import check_logit_network
+from parnassus.losses import check_logits
 
 GeneratorLoss: TypeAlias = Callable[[Tensor], Tensor]
 """From the discriminator's logits of generated samples to the generator's loss."""
@@ -22,6 +24,7 @@ GeneratorLoss: TypeAlias = Callable[[Tensor], Tensor]
 
 def discriminator_loss(real: Float[Tensor, " real"], fake: Float[Tensor, " fake"]) -> Float[Tensor, ""]:
     """−E log D(x) − E log(1 − D(G(z))) from logits, minimised by the optimal discriminator (Diehl sec. 5.2)."""
+    check_logits(real)
     return softplus(-real).mean() + softplus(fake).mean()
 
 
@@ -50,6 +53,10 @@ class GAN(nn.Module):
     """A generator from latents z ~ N(0, I) of dimension `latent_dim`, and a discriminator with one logit.
 
     Each has its own loss and optimiser; they are trained in alternation.
+
+    >>> gan = GAN(nn.Linear(8, 2), nn.Linear(2, 1), latent_dim=8)
+    >>> gan.sample(100).shape
+    torch.Size([100, 2])
     """
 
     def __init__(
@@ -62,6 +69,7 @@ class GAN(nn.Module):
     ) -> None:
         super().__init__()
         check_at_least_one(latent_dim=latent_dim)
+        check_logit_network(discriminator)
         self.generator = generator
         self.discriminator = discriminator
         self.latent_dim = latent_dim

@@ -84,10 +84,11 @@ class Atlas:
         return sorted({*self.subjects, *(row.subject for row in self.rows.values())})
 
     def experiment(self, name: str) -> Entry:
-        """The experiment called `name`, or the only one whose name begins with it."""
-        found = [entry for key, entry in self.experiments.items() if key.startswith(name)]
-        if name in self.experiments:
-            return self.experiments[name]
+        """The experiment called `name`, in any case, or the only one whose name begins with it."""
+        folded = name.casefold()
+        found = [entry for key, entry in self.experiments.items() if key.startswith(folded)]
+        if folded in self.experiments:
+            return self.experiments[folded]
         if len(found) == 1:
             return found[0]
         if found:

@@ -19,7 +19,11 @@ from parnassus.errors import check_at_least_one
 
 
 class LogMelSpectrogram(nn.Module):
-    """Front end with one token per frame: its log-mel bands; frames overlap by half."""
+    """Front end with one token per frame: its log-mel bands; frames overlap by half.
+
+    >>> LogMelSpectrogram(32, window=256, rate=8_000)(torch.randn(1, 4_000)).shape
+    torch.Size([1, 32, 32])
+    """
 
     filters: Tensor
 
@@ -33,7 +37,11 @@ class LogMelSpectrogram(nn.Module):
 
 
 class MFCC(nn.Module):
-    """Front end with one token per frame: the first cepstra of its log-mel bands (MFCC)."""
+    """Front end with one token per frame: the first cepstra of its log-mel bands (MFCC).
+
+    >>> MFCC(LogMelSpectrogram(32, window=256, rate=8_000), 13)(torch.randn(1, 4_000)).shape
+    torch.Size([1, 13, 32])
+    """
 
     def __init__(self, spectrum: LogMelSpectrogram, count: int) -> None:
         super().__init__()
@@ -50,6 +58,9 @@ class WavePatches(nn.Module):
     """Front end with one token per patch of `size` samples in 256 µ-law levels; an incomplete last patch is dropped.
 
     One token per sample, as in language models, would cost attention `size`² times as much.
+
+    >>> WavePatches(128)(torch.zeros(1, 4_000)).shape
+    torch.Size([1, 128, 31])
     """
 
     def __init__(self, size: int) -> None:
@@ -69,6 +80,10 @@ class SoundClassifier(nn.Module):
     """p(class | wave): `frontend` computes tokens of a wave of `samples` samples, a transformer classifies them.
 
     Each feature of a token is standardised by the mean and variance that `fit_normalisation` has measured.
+
+    >>> model = SoundClassifier(WavePatches(128), samples=4_000, classes=5)
+    >>> model(torch.zeros(2, 4_000)).shape
+    torch.Size([2, 5])
     """
 
     mean: Tensor

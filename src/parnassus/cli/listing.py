@@ -1,6 +1,7 @@
 """`parnassus list`, `show` and `atlas`: print entries of the index, without importing torch."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +16,9 @@ from parnassus.atlas.catalogue import AtlasRow, describe_coverage, is_part_of
 from parnassus.atlas.declarations import Entry, Mark
 from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, load_atlas, nearest_names
 from parnassus.atlas.settings import flag_name
+from parnassus.atlas.symbols import ends_with, exported_symbols, public_symbols
 from parnassus.cli.plain_table import plain_table
+from parnassus.cli.symbol_page import print_symbol
 from parnassus.setting_types import DATA_NAMES
 
 console = Console(highlight=False)
@@ -41,31 +44,44 @@ def list_experiments(room: str | None) -> int:
 
 
 def show_anything(name: str) -> int:
-    """Print an id or a part of one, an experiment, a room, a symbol or a data set."""
+    """Print an id or a part of one, an experiment, a room, a symbol or a data set; symbols in any case."""
     atlas = load_atlas()
-    if name in atlas.rows:
-        _show_row(atlas, atlas.rows[name])
+    if name.upper() in atlas.rows:
+        _show_row(atlas, atlas.rows[name.upper()])
         return 0
-    under = [row for row in atlas.rows.values() if is_part_of(name, row.id)]
-    of_symbol = [row for row in atlas.rows.values() if any(_is_called(symbol, name) for symbol in row.symbols)]
-    if under or of_symbol:
-        _print_rows(atlas, under or of_symbol)
+    under = [row for row in atlas.rows.values() if is_part_of(name.upper(), row.id)]
+    if under:
+        _print_rows(atlas, under)
+    elif _show_symbols(atlas, name, str):
+        pass
     elif name in atlas.rooms:
         _show_room(atlas, name)
-    else:
-        try:
-            _show_experiment(atlas, atlas.experiment(name))
-        except AmbiguousError:
-            raise
-        except UnknownError:
-            if _show_data(name):
-                return 0
-            symbols = [symbol.split(".")[-1] for row in atlas.rows.values() for symbol in row.symbols]
-            near = nearest_names(name, [*atlas.experiments, *atlas.rooms, *symbols, *atlas.rows])
-            raise UnknownError(
-                f"{name!r} is not an id, an experiment, a subject, a data set or a symbol{near}"
-            ) from None
+    elif name in atlas.experiments:
+        _show_experiment(atlas, atlas.experiments[name])
+    elif not _show_symbols(atlas, name, str.casefold) and not _show_data(name):
+        _show_experiment(atlas, _find_experiment(atlas, name))
     return 0
+
+
+def _show_symbols(atlas: Atlas, name: str, case: Callable[[str], str]) -> bool:
+    """Print the symbols that `name` is the end of, compared after `case`, and their rows; False if there are none."""
+    dotted = dict.fromkeys(symbol for row in atlas.rows.values() for symbol in row.symbols)
+    found = [
+        symbol
+        for symbol in public_symbols(dotted)
+        if any(ends_with(case(each), case(name)) for each in symbol.dotted_names)
+    ]
+    names = {symbol.dotted_names[0] for symbol in found} | {
+        each
+        for each in dotted
+        if ends_with(case(each), case(name))  # also methods
+    }
+    for symbol in found:
+        print_symbol(console, symbol)
+    rows = [row for row in atlas.rows.values() if names & set(row.symbols)]
+    if rows:
+        _print_rows(atlas, rows)
+    return bool(names)
 
 
 def _show_data(name: str) -> bool:
@@ -86,9 +102,15 @@ def _show_data(name: str) -> bool:
     return True
 
 
-def _is_called(symbol: str, name: str) -> bool:
-    """Whether `name` is a suffix of the dotted name `symbol`, such as PCA or pca.PCA of latent.linear.pca.PCA."""
-    return f".{symbol}".endswith(f".{name}")
+def _find_experiment(atlas: Atlas, name: str) -> Entry:
+    try:
+        return atlas.experiment(name)
+    except AmbiguousError:
+        raise
+    except UnknownError:
+        symbols = [symbol.name for symbol in exported_symbols()]
+        near = nearest_names(name, [*atlas.experiments, *atlas.rooms, *symbols, *atlas.rows])
+        raise UnknownError(f"{name!r} is not an id, an experiment, a subject, a data set or a symbol{near}") from None
 
 
 def show_atlas(part: str | None, *, as_json: bool) -> int:

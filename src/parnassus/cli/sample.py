@@ -1,7 +1,5 @@
-"""`parnassus sample RUN`: draw samples from a trained generative model, generate text, or export the model."""
+"""`parnassus sample RUN`: draw samples from a trained generative model, or generate text."""
 
-import json
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +21,6 @@ class SampleOptions:
     seed: NonNegative[int] = 0  # seed of the samples
     device: DeviceName = "auto"  # device to use
     out: Path | None = None  # file for the samples, without suffix; by default RUN/samples/seed-N
-    export: Path | None = None  # instead of sampling, write weights and config.json to this folder
     folder: Path = RUNS  # folder that contains the runs
 
 
@@ -57,9 +54,6 @@ def sample(arguments: list[str]) -> int:
     if command.inputs:
         raise RunError(f"sample takes exactly one run; unexpected arguments: {', '.join(command.inputs)}")
     trained, options = TrainedRun.open(command.folders[0]), command.options
-    if options.export is not None:
-        print(f"exported: {export(trained, options.export)}")
-        return 0
     with convert_computation_errors():
         path = draw_samples(trained, command.how, options)
     if not isinstance(command.how, TextSample):
@@ -140,16 +134,3 @@ def draw_arrays(trained: TrainedRun, how: Sample, options: SampleOptions, path: 
     if is_animated:
         save_animation(torch.stack(states), path, columns=columns)
     return path
-
-
-def export(trained: TrainedRun, folder: Path) -> Path:
-    """Write weights.safetensors and config.json: the experiment, its settings, and the arguments of its model."""
-    _ = trained.model  # raises if the weights are damaged or missing
-    about = trained.folder.read_json("run.json")
-    config = {key: about[key] for key in ("experiment", "title", "settings")}
-    config["model"] = trained.folder.read_json("model.json")
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(trained.folder.path / "weights.safetensors", folder / "weights.safetensors")
-    written = json.dumps(config, indent=2, ensure_ascii=False)
-    (folder / "config.json").write_text(written + "\n", encoding="utf-8")
-    return folder

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import tyro
 from tyro.conf import Positional
@@ -57,6 +57,27 @@ def predict() -> int:
 def evaluate() -> int:
     """Evaluate trained runs on other data, or over episodes: parnassus evaluate RUN [RUN ...] [flags]."""
     raise AssertionError("handled by dispatch")
+
+
+def export(
+    name: Positional[str],
+    /,
+    *,
+    form: Annotated[Literal["torch", "onnx"], tyro.conf.arg(name="format")] = "torch",
+    out: Path | None = None,
+    folder: Path = RUNS,
+) -> int:
+    """Export the model of a trained run to files that run without parnassus, in plain torch or onnxruntime.
+
+    Args:
+        name: the run: an unambiguous prefix of the name, or `last`
+        form: torch (programs of torch.export) or onnx
+        out: folder for the files; by default RUN/exported
+        folder: folder that contains the runs
+    """
+    from parnassus.cli.export import export_run
+
+    return export_run(name, folder, form=form, out=out)
 
 
 def check(ids: Positional[tuple[str, ...]] = (), /, *, failed: bool = False) -> int:
@@ -151,6 +172,7 @@ VERBS: dict[str, Callable[..., int]] = {
     "sample": sample,
     "predict": predict,
     "evaluate": evaluate,
+    "export": export,
     "lab": lab,
     "doctor": doctor,
 }

@@ -15,7 +15,12 @@ MIN_SIZE = 2 * (KERNEL + 1)  # leaves one pixel after pooling, the second convol
 
 
 class ConvBlock(nn.Module):
-    """pool(σ(K ⋆ x + b)): convolution, activation and pooling."""
+    """pool(σ(K ⋆ x + b)): convolution, activation and pooling.
+
+    >>> block = ConvBlock(nn.Conv2d(1, 6, 5), activation=torch.relu, pool=nn.MaxPool2d(2))
+    >>> block(torch.zeros(1, 1, 28, 28)).shape
+    torch.Size([1, 6, 12, 12])
+    """
 
     def __init__(self, convolution: nn.Conv2d, *, activation: Activation, pool: nn.Module) -> None:
         super().__init__()

@@ -14,6 +14,7 @@ from parnassus.data.loading import open_data, toy_dataset
 from parnassus.data.preparation.partition import standardise_features
 from parnassus.data.seeds import derive_seed
 from parnassus.data.splits import Dataset, Split
+from parnassus.short_repr import short_repr
 
 LogDensity: TypeAlias = Callable[[Tensor], Tensor]
 """Maps points, one per row, to the logarithm of their density."""
@@ -49,6 +50,8 @@ class SampledPoints:
     size: int
     steps: int
     device: torch.device
+
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return self.steps

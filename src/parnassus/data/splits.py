@@ -16,6 +16,7 @@ from parnassus.data.errors import DataError
 from parnassus.data.preparation.table_preparation import TablePreparation
 from parnassus.data.seeds import derive_seed
 from parnassus.errors import check_non_negative
+from parnassus.short_repr import short_repr
 
 Batch = TypeVar("Batch")
 Mapped = TypeVar("Mapped")
@@ -52,6 +53,9 @@ class Batches(Generic[Batch]):
 
     def __len__(self) -> int:
         return self.steps
+
+    def __repr__(self) -> str:
+        return f"Batches({self.steps} batches of {self.size} of {self.rows} rows)"
 
     def __iter__(self) -> Iterator[Batch]:
         return (self.at(step) for step in range(self.steps))
@@ -110,6 +114,8 @@ class Split:
 
     x: Shaped[Tensor, "rows ..."]
     y: Tensor | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.y is not None and len(self.y) != len(self.x):
@@ -170,6 +176,8 @@ class Dataset:
     columns: tuple[str, ...] = ()
     target: str = ""
     table: TablePreparation | None = None
+
+    __repr__ = short_repr
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from parnassus.diffusion.chain.forward_process import Denoiser, extract
 from parnassus.diffusion.chain.predictions import x0_from_noise
 from parnassus.diffusion.chain.schedules import Schedule
 from parnassus.errors import check_same_shape
+from parnassus.losses.logits import check_logits
 
 
 @runtime_checkable
@@ -81,7 +82,9 @@ def class_gradient(
     check_same_shape(t=t, label=label)
     with torch.enable_grad():
         point = x.detach().requires_grad_()
-        log_prob = classifier(point, t).log_softmax(1).gather(1, label[:, None])
+        logits = classifier(point, t)
+        check_logits(logits)
+        log_prob = logits.log_softmax(1).gather(1, label[:, None])
         (gradient,) = torch.autograd.grad(log_prob.sum(), point)
     return gradient
 

@@ -13,7 +13,9 @@ from parnassus.flows.flow import Flow
 class FlowDistribution(Distribution):
     """A flow with the interface of `torch.distributions`: `sample`, `rsample` and `log_prob` for any sample shape.
 
-    >>> FlowDistribution(flow, (2,)).rsample((64,))  # gradients reach the flow's parameters
+    >>> flow = Flow(real_nvp(2, num_layers=2, width=8), GaussianBase((2,)))
+    >>> FlowDistribution(flow, (2,)).rsample((64,)).shape  # gradients reach the parameters of the flow
+    torch.Size([64, 2])
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}

@@ -12,6 +12,11 @@ class ArithmeticCode:
     Each symbol narrows the current subinterval of [0, 1) in proportion to its probability, so a message corresponds to
     an interval of width Q(message). A binary fraction of at most −log₂ Q(message) + 2 digits lies in it and identifies
     it: an overhead of two bits per message, where a prefix code may need one per symbol. Exact integer arithmetic.
+
+    >>> code = ArithmeticCode((3, 1))
+    >>> bits = code.encode([0, 0, 1, 0])
+    >>> bits, code.decode(bits, 4)
+    ('01110', [0, 0, 1, 0])
     """
 
     frequencies: tuple[int, ...]

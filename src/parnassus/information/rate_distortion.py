@@ -17,7 +17,12 @@ from parnassus.probability.inference.discrete_latent_model import DiscreteLatent
 
 
 class RateDistortionTerms(NamedTuple):
-    """Rate, distortion and information of a code; −E[ELBO] = D + R, R = I + KL(q(z) ‖ p(z)), D ≥ H(X) − I."""
+    """Rate, distortion and information of a code; −E[ELBO] = D + R, R = I + KL(q(z) ‖ p(z)), D ≥ H(X) − I.
+
+    >>> terms = [torch.tensor(value) for value in (1.0, 1.5, 2.0, 0.5, 3.0)]
+    >>> RateDistortionTerms(*terms).negative_elbo.item()
+    3.5
+    """
 
     information: Tensor  # I(X, Z) under the encoder
     rate: Tensor  # R = E_x KL(q(z|x) ‖ p(z))
@@ -86,7 +91,12 @@ def bayes_decoder(
 
 
 class LabelInformation(NamedTuple):
-    """Information about a label Y in the Markov chain Y – X – Z."""
+    """Information about a label Y in the Markov chain Y – X – Z.
+
+    >>> one = torch.tensor(1.0)
+    >>> LabelInformation(code_information=0.75 * one, data_information=one, lost=0.25 * one).lost.item()
+    0.25
+    """
 
     code_information: Tensor  # I(Z, Y)
     data_information: Tensor  # I(X, Y)

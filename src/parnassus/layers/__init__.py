@@ -88,6 +88,7 @@ from parnassus.layers.linear_models.support_vector_machine import (
     linear_svm,
     multiclass_hinge,
 )
+from parnassus.layers.logit_networks import check_logit_network
 from parnassus.layers.normalisation import (
     BatchNorm,
     LayerNorm,
@@ -147,6 +148,7 @@ __all__ = [
     "betti_numbers",
     "binary_sign",
     "check_labels",
+    "check_logit_network",
     "count_parameters",
     "cp_decomposition",
     "cross_entropy_gradient",

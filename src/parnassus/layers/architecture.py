@@ -16,6 +16,9 @@ class Architecture:
 
     The notes call both n and n − 1 the depth. Here `depth` is n, the number of layers with weights, and `hidden_layers`
     is n − 1; theorems about linear regions and approximation count hidden layers.
+
+    >>> Architecture((784, 128, 10), 101770).width
+    128
     """
 
     sizes: tuple[int, ...]

@@ -13,6 +13,12 @@ from parnassus.errors import check_positive
 
 
 class BettiNumbers(NamedTuple):
+    """Numbers of connected components and of holes of a set of points.
+
+    >>> BettiNumbers(components=1, holes=2)
+    BettiNumbers(components=1, holes=2)
+    """
+
     components: int  # b₀, connected components
     holes: int  # b₁, one-dimensional holes
 

@@ -13,15 +13,22 @@ from parnassus.layers.activations import Activation, identity, relu
 from parnassus.layers.dense import Dense, mlp
 from parnassus.layers.dropout import Dropout
 from parnassus.layers.evaluation_mode import evaluation_mode
+from parnassus.layers.logit_networks import check_logit_network
 from parnassus.layers.normalisation import norm_after_activation
 from parnassus.losses.classification import cross_entropy
 
 
 class Classifier(nn.Module):
-    """A network from examples to logits, with its loss and predictions (book sec. 1.4)."""
+    """A network from examples to logits, with its loss and predictions (book sec. 1.4).
+
+    >>> model = Classifier(nn.Linear(2, 3))
+    >>> model.predict(torch.zeros(5, 2)).shape
+    torch.Size([5])
+    """
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
+        check_logit_network(network)
         self.network = network
 
     def forward(self, x: Float[Tensor, "batch *example"]) -> Float[Tensor, "batch classes"]:
@@ -112,6 +119,12 @@ def check_labels(y: Tensor | None, classes: int) -> Tensor:
 
 
 class Evaluation(NamedTuple):
+    """Loss and accuracy over a data set.
+
+    >>> Evaluation(loss=0.25, accuracy=0.9).accuracy
+    0.9
+    """
+
     loss: float  # mean cross-entropy per example
     accuracy: float  # fraction of examples whose largest logit is that of the label
 

@@ -33,7 +33,12 @@ def fan_in_uniform(weight: Float[Tensor, "inputs outputs"], bias: Float[Tensor, 
 
 
 class Dense(nn.Module):
-    """One fully-connected layer h = σ(x W + b); with outputs = 1, a single neuron (book eq. 1.3)."""
+    """One fully-connected layer h = σ(x W + b); with outputs = 1, a single neuron (book eq. 1.3).
+
+    >>> layer = Dense(3, 2, activation=torch.relu)
+    >>> layer(torch.ones(5, 3)).shape
+    torch.Size([5, 2])
+    """
 
     def __init__(
         self,

@@ -42,7 +42,12 @@ class _DropoutLayer(nn.Module):
 
 
 class Dropout(_DropoutLayer):
-    """Inverted dropout: `drop_units` in training mode, the identity in evaluation mode (book sec. 2.2)."""
+    """Inverted dropout: `drop_units` in training mode, the identity in evaluation mode (book sec. 2.2).
+
+    >>> _ = torch.manual_seed(0)
+    >>> Dropout(0.5)(torch.ones(8)).unique().tolist()
+    [0.0, 2.0]
+    """
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return drop_units(x, self.rate) if self.training else x
@@ -52,6 +57,9 @@ class ClassicalDropout(_DropoutLayer):
     """Dropout as first published: m ⊙ x in training mode, (1 − p) x in evaluation mode (book sec. 2.2).
 
     Scaling the input of the next layer by 1 − p is scaling its weights. In both modes this is 1 − p times `Dropout`.
+
+    >>> ClassicalDropout(0.25).eval()(torch.ones(3)).tolist()
+    [0.75, 0.75, 0.75]
     """
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
 from parnassus.arrays import accepts_arrays
+from parnassus.short_repr import short_repr
 
 FOREGROUND_THRESHOLD = 0.3
 """A pixel belongs to the foreground if it exceeds this fraction of the image's maximum."""
@@ -42,11 +43,19 @@ def longest_side(images: Float[Tensor, "batch 1 height width"]) -> Float[Tensor,
 
 @dataclass(frozen=True)
 class ImageAlignment:
-    """Common position of an anchor point of the foregrounds, and the longest side of their bounding boxes."""
+    """Common position of an anchor point of the foregrounds, and the longest side of their bounding boxes.
+
+    >>> images = torch.zeros(1, 1, 8, 8)
+    >>> images[0, 0, 1:3, 1:3] = 1
+    >>> ImageAlignment.fit(images).transform(images).shape
+    torch.Size([1, 1, 8, 8])
+    """
 
     anchor: Anchor
     position: Float[Tensor, "2"]
     length: float
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

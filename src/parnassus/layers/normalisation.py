@@ -14,9 +14,16 @@ from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_non_negative
 from parnassus.layers.activations import Activation, relu
 from parnassus.layers.dense import Dense
+from parnassus.short_repr import short_repr
 
 
 class Moments(NamedTuple):
+    """Mean and variance of the same shape.
+
+    >>> Moments(torch.tensor(2.0), torch.tensor(0.25)).variance.sqrt().item()
+    0.5
+    """
+
     mean: Float[Tensor, "..."]
     variance: Float[Tensor, "..."]
 
@@ -64,6 +71,11 @@ class BatchNorm(nn.Module):
     mean per position and channel (Diehl sec. 1.6).
 
     The defaults are torch's. Keras's momentum is 1 − momentum here; its defaults are 0.99 and ε = 10⁻³.
+
+    >>> layer = BatchNorm(2)
+    >>> layer(torch.tensor([[1.0, 10.0], [3.0, 30.0]])).detach()
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
     """
 
     scale: nn.Parameter
@@ -112,6 +124,9 @@ class LayerNorm(nn.Module):
         LN(T)_{b,n,c} = γ_c (T_{b,n,c} − mean(T_{b,n,•})) / √(var(T_{b,n,•}) + ε) + β_c
 
     This is `LayerNorm(c)`; `LayerNorm(n, c)` also pools the positions. Training and evaluation modes are the same.
+
+    >>> LayerNorm(3)(torch.tensor([[1.0, 2.0, 3.0]])).detach()
+    tensor([[-1.2247,  0.0000,  1.2247]])
     """
 
     def __init__(self, *shape: int, epsilon: float = 1e-5) -> None:
@@ -154,10 +169,16 @@ class Standardiser:
     """x′ = (x − mean) / std of each feature, with moments of the fitted data (Diehl sec. 1.6).
 
     Fit it to the training data only, to avoid test leakage. A constant feature becomes 0.
+
+    >>> x = torch.tensor([[1.0, 10.0], [3.0, 30.0]])
+    >>> Standardiser.fit(x).transform(torch.tensor([[2.0, 40.0]])).tolist()
+    [[0.0, 2.0]]
     """
 
     mean: Float[Tensor, "*example"]
     std: Float[Tensor, "*example"]
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

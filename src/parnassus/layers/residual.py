@@ -15,6 +15,11 @@ class Residual(nn.Module):
 
     F learns the residual of the target map and the input; F = 0 gives the identity. Where F changes the shape, pass a
     shortcut with the same output shape, such as a linear map or a 1×1 convolution.
+
+    >>> body = nn.Linear(4, 4)
+    >>> _ = nn.init.zeros_(body.weight), nn.init.zeros_(body.bias)
+    >>> Residual(body)(torch.arange(4.0)[None]).tolist()
+    [[0.0, 1.0, 2.0, 3.0]]
     """
 
     def __init__(

@@ -47,7 +47,12 @@ def matrix_multiplication_tensor(size: int) -> Float[Tensor, "left right out"]:
 
 @dataclass(frozen=True)
 class CPDecomposition:
-    """T ≈ Σ_i u_i⁽¹⁾ ⊗ … ⊗ u_i⁽ⁿ⁾, with factor matrices (u₁⁽ᵏ⁾ … u_r⁽ᵏ⁾) for every axis."""
+    """T ≈ Σ_i u_i⁽¹⁾ ⊗ … ⊗ u_i⁽ⁿ⁾, with factor matrices (u₁⁽ᵏ⁾ … u_r⁽ᵏ⁾) for every axis.
+
+    >>> u, v = torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0], [4.0]])
+    >>> CPDecomposition((u, v), torch.zeros(1)).full().tolist()
+    [[3.0, 4.0], [6.0, 8.0]]
+    """
 
     factors: tuple[Tensor, ...]  # one of shape (size, terms) per axis
     errors: Tensor  # ‖T − sum‖ / ‖T‖ after every sweep
@@ -108,7 +113,11 @@ def cp_decomposition(
 
 
 class RankBounds(NamedTuple):
-    """Bounds of the rank: `lower` from unfoldings, `upper` from a decomposition found numerically."""
+    """Bounds of the rank: `lower` from unfoldings, `upper` from a decomposition found numerically.
+
+    >>> RankBounds(lower=2, upper=3)
+    RankBounds(lower=2, upper=3)
+    """
 
     lower: int
     upper: int

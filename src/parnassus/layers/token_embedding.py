@@ -12,6 +12,9 @@ class TokenEmbedding(nn.Module):
     """A learned vector for each token, without position (book sec. 10.1.1).
 
     `start` is ignored; it gives this module the signature of a positional embedding.
+
+    >>> TokenEmbedding(100, 16)(torch.tensor([[4, 2, 7]])).shape
+    torch.Size([1, 3, 16])
     """
 
     def __init__(self, vocabulary: int, width: int) -> None:

@@ -12,6 +12,7 @@ from parnassus.losses.classification import (
     softmax_jacobian,
 )
 from parnassus.losses.likelihood import bernoulli_nll, laplace_nll, laplace_scale_mle, normal_nll, normal_std_mle
+from parnassus.losses.logits import check_logits
 from parnassus.losses.norms import Norm, NormViolation, find_norm_violation, l1_norm, l2_norm, p_norm
 from parnassus.losses.regression import (
     absolute_error,
@@ -34,6 +35,7 @@ __all__ = [
     "bernoulli_nll",
     "binary_cross_entropy",
     "binary_cross_entropy_gradient",
+    "check_logits",
     "cross_entropy",
     "empirical_risk",
     "expected_risk",

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.errors import check_same_shape
+from parnassus.losses.logits import check_logits
 
 
 def binary_cross_entropy(logits: Float[Tensor, "*batch"], targets: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -15,6 +16,7 @@ def binary_cross_entropy(logits: Float[Tensor, "*batch"], targets: Float[Tensor,
 
     Targets t lie in [0, 1]. The book sums over the examples: `binary_cross_entropy(a, t).sum()`.
     """
+    check_logits(logits)
     _check_targets(logits, targets)
     zero = torch.zeros_like(logits)
     return targets * torch.logaddexp(-logits, zero) + (1 - targets) * torch.logaddexp(logits, zero)

@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from parnassus.errors import check_indices, check_same_shape
+from parnassus.losses.logits import check_logits
 
 
 def softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes"]:
@@ -39,6 +40,7 @@ def one_hot(labels: Int[Tensor, "*batch"], classes: int) -> Float[Tensor, "*batc
 
 def cross_entropy(logits: Float[Tensor, "*batch classes"], labels: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """−log softmax_k(z) of each example, k its label (book eq. 1.20 with a one-hot y)."""
+    check_logits(logits)
     _check_one_label_per_row(logits, labels)
     try:
         return -log_softmax(logits).gather(-1, labels[..., None])[..., 0]
@@ -51,6 +53,7 @@ def soft_cross_entropy(
     logits: Float[Tensor, "*batch classes"], probabilities: Float[Tensor, "*batch classes"]
 ) -> Float[Tensor, "*batch"]:
     """−Σ_i y_i log softmax_i(z) of each example, for any distribution y over the classes (book eq. 1.20)."""
+    check_logits(logits)
     check_same_shape(logits=logits, probabilities=probabilities)
     return -(probabilities * log_softmax(logits)).sum(-1)
 

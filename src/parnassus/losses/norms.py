@@ -41,7 +41,11 @@ def p_norm(x: Float[Tensor, "*batch dim"], *, order: float) -> Float[Tensor, "*b
 
 @dataclass(frozen=True)
 class NormViolation:
-    """A violated norm axiom, a counterexample (vectors and scalars by name), and both sides of the axiom for it."""
+    """A violated norm axiom, a counterexample (vectors and scalars by name), and both sides of the axiom for it.
+
+    >>> NormViolation("homogeneity", {"x": torch.ones(2)}, left=4.0, right=2.0).axiom
+    'homogeneity'
+    """
 
     axiom: str
     counterexample: Mapping[str, Tensor]

@@ -18,6 +18,12 @@ PredictionFunction: TypeAlias = Callable[[Tensor], Tensor]
 
 
 class RiskEstimate(NamedTuple):
+    """An estimate of a risk and its standard error.
+
+    >>> RiskEstimate(value=torch.tensor(0.25), standard_error=torch.tensor(0.01)).value.item()
+    0.25
+    """
+
     value: float  # mean loss over the examples
     standard_error: float  # standard error of that mean as an estimate of the expected loss
 

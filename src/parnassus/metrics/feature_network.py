@@ -15,13 +15,18 @@ from parnassus.convolution.residual import basic_block, resnet, small_stem
 from parnassus.errors import check_same_shape
 from parnassus.optim.optimisers.adam import AdamW
 from parnassus.optim.training.learning_rate_schedules import one_cycle_rate
+from parnassus.short_repr import short_repr
 
 CHUNK = 500  # images evaluated at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features and class probabilities of a set of images, with the name of the network that computed them."""
+    """Features and class probabilities of a set of images, with the name of the network that computed them.
+
+    >>> Features("a network", torch.zeros(5, 64), torch.zeros(5, 10)).rows.shape
+    torch.Size([5, 64])
+    """
 
     network: str
     rows: Float[Tensor, "count features"]
@@ -30,11 +35,18 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class FeatureNetwork:
-    """A classifier split before its last layer: `body` computes features, `head` the class logits."""
+    """A classifier split before its last layer: `body` computes features, `head` the class logits.
+
+    >>> network = FeatureNetwork("flat pixels", nn.Flatten(), nn.Linear(64, 10))
+    >>> network(torch.zeros(5, 1, 8, 8)).rows.shape
+    torch.Size([5, 64])
+    """
 
     name: str
     body: Callable[[Tensor], Tensor]
     head: Callable[[Tensor], Tensor]
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

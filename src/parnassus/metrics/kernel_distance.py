@@ -11,7 +11,11 @@ from parnassus.probability.divergences.mmd import CubicKernel, unbiased_squared_
 
 
 class KernelDistance(NamedTuple):
-    """The mean over subsets and its standard error, computed from the number of subsets that can be disjoint."""
+    """The mean over subsets and its standard error, computed from the number of subsets that can be disjoint.
+
+    >>> KernelDistance(value=0.02, standard_error=0.001).value
+    0.02
+    """
 
     value: float
     standard_error: float

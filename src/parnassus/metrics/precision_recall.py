@@ -10,7 +10,11 @@ from parnassus.arrays import accepts_arrays
 
 
 class PrecisionRecall(NamedTuple):
-    """Fractions between 0 and 1."""
+    """Fractions between 0 and 1.
+
+    >>> PrecisionRecall(precision=0.8, recall=0.6).recall
+    0.6
+    """
 
     precision: float  # of the samples that lie among real points: fidelity
     recall: float  # of the real points that lie among samples: diversity

@@ -11,7 +11,12 @@ from parnassus.metrics.precision_recall import PrecisionRecall, precision_recall
 
 @dataclass(frozen=True)
 class SampleQuality:
-    """Metrics of samples against real images, comparable only for the same feature network and set sizes."""
+    """Metrics of samples against real images, comparable only for the same feature network and set sizes.
+
+    >>> distance = KernelDistance(0.02, 0.001)
+    >>> SampleQuality("a network", 1_000, 1_000, 12.5, distance, PrecisionRecall(0.8, 0.6), 7.5).frechet_distance
+    12.5
+    """
 
     network: str
     num_real: int

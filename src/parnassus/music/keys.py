@@ -16,7 +16,11 @@ MINOR_PROFILE = (6.33, 2.68, 3.52, 5.38, 2.60, 3.53, 2.54, 4.75, 3.98, 2.69, 3.3
 
 @dataclass(frozen=True)
 class Key:
-    """A tonic in semitones above C, and whether the key is minor."""
+    """A tonic in semitones above C, and whether the key is minor.
+
+    >>> Key(tonic=9, is_minor=True)
+    Key(tonic=9, is_minor=True)
+    """
 
     tonic: int
     is_minor: bool = False

@@ -26,7 +26,11 @@ CHORD = (0, 4, 7)
 
 
 class Melodies(NamedTuple):
-    """Durations of the notes in eighths, and MIDI pitches."""
+    """Durations of the notes in eighths, and MIDI pitches.
+
+    >>> Melodies(durations=torch.tensor([[2, 2, 4]]), pitches=torch.tensor([[60, 62, 64]])).durations.sum().item()
+    8
+    """
 
     durations: Int[Tensor, "count notes"]
     pitches: Int[Tensor, "count notes"]

@@ -29,7 +29,11 @@ LEAP, STEP = 7, 2
 
 
 class Solos(NamedTuple):
-    """Chords, MIDI pitches of the notes over them, and tonic of each piece."""
+    """Chords, MIDI pitches of the notes over them, and tonic of each piece.
+
+    >>> Solos(torch.tensor([[0, 1]]), torch.full((1, 8), 60), torch.tensor([0])).notes.shape
+    torch.Size([1, 8])
+    """
 
     chords: Int[Tensor, "count bars"]
     notes: Int[Tensor, "count time"]

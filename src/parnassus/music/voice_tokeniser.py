@@ -7,6 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
+from parnassus.short_repr import short_repr
 
 SILENCE = -1
 
@@ -17,10 +18,16 @@ class VoiceTokeniser:
 
     A step of four voices is four tokens, soprano first: p(chord | previous) = Π p(voice | voices above it, previous),
     so the negative log-likelihood of a step is the sum over four tokens.
+
+    >>> tokeniser = VoiceTokeniser(lowest=60, highest=72)
+    >>> tokeniser.encode(torch.tensor([[60, 64], [62, 65]])).tolist()
+    [0, 2, 6, 4, 7]
     """
 
     lowest: int
     highest: int
+
+    __repr__ = short_repr
 
     @classmethod
     def fit(cls, pieces: list[Int[Tensor, "_time _voices"]]) -> "VoiceTokeniser":

@@ -12,7 +12,11 @@ from parnassus.text.autoregressive_model import State, next_token_nll
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """Hidden and cell states h and c of all layers for each row."""
+    """Hidden and cell states h and c of all layers for each row.
+
+    >>> RecurrentState(torch.zeros(1, 4, 16), torch.zeros(1, 4, 16)).rows(torch.tensor([0, 2])).hidden.shape
+    torch.Size([1, 2, 16])
+    """
 
     hidden: Float[Tensor, "layers batch width"]
     cell: Float[Tensor, "layers batch width"]
@@ -25,6 +29,10 @@ class RecurrentLanguageModel(nn.Module):
     """p(x_t | x_1 … x_{t−1}) from the state of an LSTM after x_1 … x_{t−1} (book sec. 9.2).
 
     An `AutoregressiveModel` with unlimited window: the cost per token does not depend on the length of the context.
+
+    >>> model = RecurrentLanguageModel(100, width=16)
+    >>> model(torch.tensor([[5, 7, 3]])).shape
+    torch.Size([1, 3, 100])
     """
 
     window: int | None = None

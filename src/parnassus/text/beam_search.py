@@ -13,7 +13,11 @@ from parnassus.text.autoregressive_model import AutoregressiveModel
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A continuation of the prompt, its log-probability, and the score by which it is ranked."""
+    """A continuation of the prompt, its log-probability, and the score by which it is ranked.
+
+    >>> Hypothesis(tokens=(1, 2), log_prob=-1.0, score=-0.5, is_complete=True).tokens
+    (1, 2)
+    """
 
     tokens: tuple[int, ...]
     log_prob: float
@@ -43,7 +47,11 @@ class BeamStep:
 
 @dataclass(frozen=True)
 class BeamNode:
-    """A kept prefix: its step, the index of its parent, its last token, log-probability and rank."""
+    """A kept prefix: its step, the index of its parent, its last token, log-probability and rank.
+
+    >>> BeamNode(step=1, parent=0, token=7, log_prob=-0.5, rank=-0.5, is_complete=False).token
+    7
+    """
 
     step: int
     parent: int | None
@@ -55,7 +63,13 @@ class BeamNode:
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """All prefixes that a search kept: one tree for each prompt, one level per step."""
+    """All prefixes that a search kept: one tree for each prompt, one level per step.
+
+    >>> model = NGramModel.fit(torch.tensor([0, 1, 2, 0, 1, 2]), order=2, vocabulary=3, smoothing=0.1)
+    >>> search = beam_search(model, torch.tensor([[0]]), width=2, length=3)
+    >>> search.best().tokens
+    (1, 2, 0)
+    """
 
     steps: tuple[BeamStep, ...]
     penalty: float

@@ -11,6 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
+from parnassus.short_repr import short_repr
 from parnassus.text.byte_pair_library import learn_merges_by_library, library_tokenizer
 from parnassus.text.byte_pair_merges import BYTES, PIECES, Pair, merge_pair
 from parnassus.text.vocabulary import Vocabulary, check_ids, number_tokens
@@ -23,11 +24,18 @@ MergeLearner: TypeAlias = Callable[[str, int], list[Pair]]
 
 @dataclass(frozen=True)
 class BytePairTokeniser:
-    """Byte-level BPE: 256 bytes and one token for each merge; encodes any text without loss (book sec. 9.5)."""
+    """Byte-level BPE: 256 bytes and one token for each merge; encodes any text without loss (book sec. 9.5).
+
+    >>> tokeniser = BytePairTokeniser.fit("low lower lowest low", size=259)
+    >>> tokeniser.decode(tokeniser.encode("lowest"))
+    'lowest'
+    """
 
     merges: tuple[Pair, ...]
     special: tuple[str, ...] = ()
     _cache: dict[str, list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         known = set(BYTES)

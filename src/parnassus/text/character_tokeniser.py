@@ -8,6 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
+from parnassus.short_repr import short_repr
 from parnassus.text.vocabulary import Vocabulary, describe_characters
 
 
@@ -16,10 +17,16 @@ class CharacterTokeniser:
     """One token for each character of an alphabet; other characters raise an error (book sec. 9.2).
 
     `fit` sorts the characters; their ids follow those of the special tokens.
+
+    >>> tokeniser = CharacterTokeniser.fit("the cat")
+    >>> tokeniser.decode(tokeniser.encode("cat"))
+    'cat'
     """
 
     alphabet: str
     special: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if not self.alphabet:

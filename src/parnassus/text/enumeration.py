@@ -17,7 +17,12 @@ MAX_CONTINUATIONS = 200_000
 
 @dataclass(frozen=True)
 class Continuations:
-    """Every continuation and its log-probability; one that ends early is padded with `stop`."""
+    """Every continuation and its log-probability; one that ends early is padded with `stop`.
+
+    >>> found = Continuations(torch.tensor([[1, 2], [3, 4]]), torch.tensor([-1.0, -0.5]))
+    >>> found.best()
+    tensor([3, 4])
+    """
 
     tokens: Int[Tensor, "count length"]
     log_probs: Float[Tensor, " count"]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_indices, check_non_negative
+from parnassus.short_repr import short_repr
 from parnassus.text.autoregressive_model import State
 
 
@@ -30,6 +31,10 @@ class NGramModel:
     rows sum to one. `lower` is the model of lower order that the counts are interpolated with; None is the uniform
     distribution, and then ε = k · vocabulary is add-k smoothing. Unseen or shorter contexts use `lower` alone.
     An `AutoregressiveModel`: its window is unlimited, its state holds order − 1 tokens.
+
+    >>> model = NGramModel.fit(torch.tensor([0, 1, 0, 1, 0, 1]), order=2, vocabulary=2, smoothing=1.0)
+    >>> model.distribution(torch.tensor([[0]])).argmax().item()
+    1
     """
 
     order: int
@@ -43,6 +48,8 @@ class NGramModel:
     counts: Float[Tensor, " grams"]
     lower: "NGramModel | None" = None
     window: int | None = None
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

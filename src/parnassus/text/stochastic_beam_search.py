@@ -21,6 +21,10 @@ class BeamSamples:
     """Distinct continuations in sampling order; one that ends early is padded with its stop token.
 
     `perturbed_log_probs` is log P + Gumbel noise, in decreasing order.
+
+    >>> model = NGramModel.fit(torch.tensor([0, 1, 2, 0, 1, 2]), order=2, vocabulary=3, smoothing=0.1)
+    >>> stochastic_beam_search(model, torch.tensor([[0]]), width=2, length=3).tokens.shape
+    torch.Size([1, 2, 3])
     """
 
     tokens: Int[Tensor, "batch width length"]

@@ -20,6 +20,9 @@ class Vocabulary:
     """Special tokens have the first ids, in the given order; ordinary tokens follow.
 
     Text is never encoded as a special token: `<end>` in a text is five characters.
+
+    >>> Vocabulary(special=("<pad>",), tokens=("a", "b")).ids["b"]
+    2
     """
 
     special: tuple[str, ...]

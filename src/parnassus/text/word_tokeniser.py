@@ -10,6 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
+from parnassus.short_repr import short_repr
 from parnassus.text.vocabulary import Vocabulary, check_ids
 
 UNKNOWN = "<unknown>"
@@ -37,10 +38,16 @@ class WordTokeniser:
 
     White space and unknown words are lost, so `decode` does not restore the text exactly. `<unknown>` is the last of
     the special tokens, so that a padding token can have id 0 as in Keras (book sec. 9.2).
+
+    >>> tokeniser = WordTokeniser.fit("the cat and the dog")
+    >>> tokeniser.encode("the bird").tolist()
+    [1, 0]
     """
 
     words: tuple[str, ...]
     special: tuple[str, ...] = (UNKNOWN,)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if UNKNOWN not in self.special:

@@ -3,22 +3,29 @@
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from parnassus.arrays import accepts_arrays
+from parnassus.layers import check_logit_network
+from parnassus.losses import cross_entropy
 from parnassus.transfer.freezing import freeze
 
 
 class ReprogrammedModel(nn.Module):
     """p(new class j | x) = model(input_map(x)) at old class label_map[j] (Elsayed et al. 2019; book sec. 10.1.2).
 
-    The whole model is frozen. Only `input_map` is trained; it maps inputs of the new task to inputs of the model.
+    The whole model is frozen in evaluation mode. Only `input_map` is trained; it maps inputs of the new task to inputs
+    of the model.
+
+    >>> model = ReprogrammedModel(nn.Linear(4, 10), nn.Linear(2, 4), torch.tensor([7, 1, 3]))
+    >>> model(torch.zeros(5, 2)).shape
+    torch.Size([5, 3])
     """
 
     label_map: Tensor
 
     def __init__(self, model: nn.Module, input_map: nn.Module, label_map: Int[Tensor, " classes"]) -> None:
         super().__init__()
+        check_logit_network(model)
         if len(label_map.unique()) < len(label_map):
             raise ValueError(f"label_map must contain distinct classes; got {label_map.tolist()}")
         self.model, self.input_map = freeze(model), input_map
@@ -30,7 +37,7 @@ class ReprogrammedModel(nn.Module):
 
     @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
-        return cross_entropy(self(x), y)
+        return cross_entropy(self(x), y).mean()
 
 
 class LearnedFrame(nn.Module):

@@ -21,6 +21,7 @@ from parnassus.layers import check_labels, mlp, relu
 from parnassus.optim import Adam
 from parnassus.report import FAINT, INK, PALETTE, heatmap, subplots
 from parnassus.train import ModelCollection, Positive, Run, at_least, at_most, between, descend, no_band
+from parnassus.train.export import Program, Programs
 from parnassus.train.sample_predict_evaluate import Input, ResultRow, non_empty_lines
 from parnassus.train.trained import TrainedRun
 
@@ -333,3 +334,13 @@ def plot_accuracies(accuracies: dict[str, list[float]]) -> "Figure":
     ax.invert_yaxis()
     ax.set(xlabel="test accuracy", xlim=(0, 1.03))
     return figure
+
+
+def letter_counter_programs(model: LetterCounter, _: TrainedRun) -> Programs:
+    """What `parnassus export` writes."""
+    words = torch.arange(2 * 6).view(2, 6) % (model.embedding.num_embeddings - 1)
+    about = "indices of letters → logits of the counts 1, 2, … of the last letter"
+    return {"logits": Program(model, {"words": words}, ("logits",), about, {"words": {1: "length"}})}
+
+
+PROGRAMS = {LetterCounter: letter_counter_programs}

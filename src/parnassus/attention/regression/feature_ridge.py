@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class FeatureRidge:
     """
 
     slopes: Float[Tensor, "features outputs"]
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays
@@ -43,6 +46,8 @@ class KernelRidge:
     """
 
     alpha: Float[Tensor, "count outputs"]
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

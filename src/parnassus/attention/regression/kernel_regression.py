@@ -12,6 +12,7 @@ from parnassus.attention.core.lookup import hardmax
 from parnassus.attention.regression.kernels import Bandwidth, RadialKernel, distances, gaussian_kernel
 from parnassus.errors import check_non_negative
 from parnassus.losses.classification import one_hot
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,8 @@ class NadarayaWatson:
     value: Float[Tensor, "count out"]
     kernel: RadialKernel = gaussian_kernel
     bandwidth: Bandwidth = 1.0
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

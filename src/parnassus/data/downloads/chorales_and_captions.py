@@ -14,6 +14,7 @@ from parnassus.data.downloads.texts import read_text
 from parnassus.data.downloads.transfer import obtain
 from parnassus.data.errors import DataError
 from parnassus.data.files.idx import read_gzipped
+from parnassus.short_repr import short_repr
 
 LANGUAGES = ("de", "en", "fr")
 CAPTIONS = {"train": ("train", 29_000), "valid": ("val", 1_014), "test": ("test_2016_flickr", 1_000)}
@@ -27,6 +28,8 @@ class Chorales:
     valid: list[Int[Tensor, "_ 4"]]
     test: list[Int[Tensor, "_ 4"]]
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class Translations:
@@ -37,6 +40,8 @@ class Translations:
     train: list[tuple[str, str]]
     valid: list[tuple[str, str]]
     test: list[tuple[str, str]]
+
+    __repr__ = short_repr
 
 
 def jsb_chorales() -> Chorales:

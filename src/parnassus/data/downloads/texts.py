@@ -8,6 +8,7 @@ from parnassus.data.downloads.sources import MOBY_DICK, NAMES, TINY_SHAKESPEARE,
 from parnassus.data.downloads.transfer import Verify, obtain
 from parnassus.data.errors import DataError
 from parnassus.data.files.idx import read_gzipped
+from parnassus.short_repr import short_repr
 
 MIN_PROSE_FRACTION = 0.9  # letters, spaces, commas and full stops in a paragraph; code and tables have fewer
 
@@ -20,6 +21,8 @@ class TextDataset:
     train: str
     test: str
     about: str = ""
+
+    __repr__ = short_repr
 
     @property
     def alphabet(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from parnassus.data.errors import DataError
 from parnassus.data.files.wav import decode_wav, read_wav, resample
 from parnassus.data.preparation.partition import stratified_split
 from parnassus.notices import notify
+from parnassus.short_repr import short_repr
 
 SPOKEN_NAME = re.compile(r"(?:^|/)([0-9])_([a-z]+)_([0-9]+)\.wav$")
 
@@ -28,6 +29,8 @@ class Recordings:
     labels: Int[Tensor, " count"]
     speakers: list[str]
     rate: int
+
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.waves)
@@ -47,6 +50,8 @@ class SoundDataset:
     train: Recordings
     test: Recordings
     classes: tuple[str, ...]
+
+    __repr__ = short_repr
 
 
 def spoken_digits() -> SoundDataset:

@@ -10,6 +10,7 @@ from parnassus.data.errors import DataError
 from parnassus.data.loading import check_target
 from parnassus.data.preparation.partition import standardise_features
 from parnassus.data.splits import Dataset
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class RegressionTask:
     offset: Float[Tensor, " outputs"]
     """The mean that was subtracted from one-hot targets."""
     classes: tuple[str, ...]
+
+    __repr__ = short_repr
 
     @classmethod
     def from_dataset(

@@ -30,6 +30,8 @@ from parnassus.optim import Adam
 from parnassus.report import bar_chart, image_grid
 from parnassus.setting_types import GreyImageData
 from parnassus.train import Positive, Run, at_least, at_most, no_band
+from parnassus.train.export import Programs, join_programs
+from parnassus.train.trained import TrainedRun
 
 covers = ("B13.1-15",)
 expected = {
@@ -226,3 +228,11 @@ def _sample_ddim(denoiser: Denoiser, schedule: Schedule, start: Tensor) -> Tenso
     return ddim(
         clip_x0(denoiser, schedule), schedule, start, grid=evenly_spaced_steps(len(schedule), min(50, len(schedule)))
     )
+
+
+def generative_models_programs(model: GenerativeModels, trained: TrainedRun) -> Programs:
+    """What `parnassus export` writes."""
+    return join_programs(trained, flow=model.flow, gan=model.gan, diffusion=model.diffusion)
+
+
+PROGRAMS = {GenerativeModels: generative_models_programs}

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_at_least_one, check_indices, check_positive
 from parnassus.layers.evaluation_mode import evaluation_mode
+from parnassus.losses.logits import check_logits
 
 
 @runtime_checkable
@@ -71,7 +72,9 @@ class PixelModel(nn.Module):
     def log_probs(self, x: Int[Tensor, "batch height width"]) -> Float[Tensor, "batch height width"]:
         """The factors log p(x_i | x_1, …, x_{i−1}) at the positions of their pixels."""
         check_indices(self.levels, pixels=x)
-        log_probs: Tensor = self(x).log_softmax(1)
+        logits: Tensor = self(x)
+        check_logits(logits)
+        log_probs = logits.log_softmax(1)
         return log_probs.gather(1, x[:, None])[:, 0]
 
     @accepts_arrays

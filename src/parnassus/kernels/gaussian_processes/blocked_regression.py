@@ -12,6 +12,7 @@ from parnassus.kernels.gaussian_processes.covariance import Kernel
 from parnassus.kernels.gaussian_processes.gp_regression import GPPrediction, check_training_data
 from parnassus.kernels.solvers.kernel_matrix import BLOCK, KernelMatrix, evaluate_in_blocks
 from parnassus.kernels.solvers.linear_solvers import LinearSolver, Solution, choose_solver, relative_residual
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class BlockedRegression:
     amplitude: float
     block: int
     devices: Sequence[torch.device]
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

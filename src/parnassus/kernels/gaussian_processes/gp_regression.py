@@ -13,6 +13,7 @@ from parnassus.kernels.gaussian_processes.covariance import Kernel
 from parnassus.kernels.solvers.jittered_cholesky import jittered_cholesky
 from parnassus.probability.distributions.gaussian import Gaussian, symmetrise
 from parnassus.probability.distributions.gaussian_conditioning import clip_rounded_eigenvalues
+from parnassus.short_repr import short_repr
 
 
 class GPPrediction(NamedTuple):
@@ -47,6 +48,8 @@ class GPRegression:
     weights: Float[Tensor, "n *outputs"]
     """L_N⁻¹ t_N: the mean is a sum of kernels centred at the training points with these weights."""
     jitter: float
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

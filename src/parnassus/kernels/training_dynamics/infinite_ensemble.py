@@ -13,6 +13,7 @@ from parnassus.kernels.training_dynamics.gradient_flow import GradientFlow
 from parnassus.probability import Gaussian, gaussian_kl, normal_density
 from parnassus.probability.distributions.gaussian import symmetrise
 from parnassus.probability.distributions.gaussian_conditioning import clip_rounded_eigenvalues
+from parnassus.short_repr import short_repr
 
 GRID_REACH, GRID_SIZE = 9.0, 301  # standard deviations and grid points per component, for integrals of mixtures
 
@@ -34,6 +35,8 @@ class InfiniteEnsemble:
     y: Float[Tensor, " n"]
     nngp: Float[Tensor, "n n"]
     flow: GradientFlow
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

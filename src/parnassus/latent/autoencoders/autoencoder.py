@@ -18,6 +18,10 @@ class Autoencoder(nn.Module):
 
     The mean runs over rows and coordinates. Without a bottleneck, a penalty or a corruption of the input the identity
     is a trivial minimum.
+
+    >>> autoencoder = Autoencoder(nn.Linear(5, 2), nn.Linear(2, 5))
+    >>> autoencoder(torch.zeros(3, 5)).shape
+    torch.Size([3, 5])
     """
 
     def __init__(

@@ -46,6 +46,11 @@ class DenoisingAutoencoder(nn.Module):
         loss = ⟨(x − g(f(x̂)))²⟩,   minimised by g(f(x̂)) = E[x | x̂]
 
     f is the encoder and g the decoder, as in this section of the text.
+
+    >>> autoencoder = Autoencoder(nn.Linear(5, 2), nn.Linear(2, 5))
+    >>> model = DenoisingAutoencoder(autoencoder, lambda x: x + 0.1 * torch.randn_like(x))
+    >>> model.loss(torch.zeros(3, 5)).shape
+    torch.Size([])
     """
 
     def __init__(self, autoencoder: Autoencoder, corrupt: Corruption) -> None:

@@ -26,6 +26,10 @@ class HelmholtzMachine(nn.Module):
 
     The wake phase increases the evidence bound E_q[log p(x, z)] + H(q). The sleep phase decreases KL(p(z|x) ‖ q(z|x))
     over samples of the model; this is not the direction of KL in the bound, which may therefore decrease.
+
+    >>> states = HelmholtzMachine((9, 4, 2)).sample_states(10)
+    >>> [each.shape[1] for each in states]
+    [9, 4, 2]
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:

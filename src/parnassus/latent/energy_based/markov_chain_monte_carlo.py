@@ -12,7 +12,11 @@ Energy: TypeAlias = Callable[[Tensor], Tensor]
 
 
 class ChainState(NamedTuple):
-    """The states of Markov chains, and the acceptance rate of their proposals."""
+    """The states of Markov chains, and the acceptance rate of their proposals.
+
+    >>> ChainState(state=torch.zeros(4, 2), acceptance=torch.tensor(0.7)).state.shape
+    torch.Size([4, 2])
+    """
 
     state: Tensor
     acceptance: Tensor

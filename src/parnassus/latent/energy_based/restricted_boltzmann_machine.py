@@ -24,6 +24,10 @@ class RBM(nn.Module):
 
     `negative_sampler` draws the states of the second term: `ContrastiveDivergence(1)` by default, or
     `PersistentContrastiveDivergence`.
+
+    >>> rbm = RBM(visible=6, hidden=3)
+    >>> rbm.gibbs(torch.zeros(4, 6), steps=1).shape
+    torch.Size([4, 6])
     """
 
     visible_bias: nn.Parameter
@@ -118,7 +122,11 @@ class RBM(nn.Module):
 
 
 class ContrastiveDivergence(nn.Module):
-    """CD-k: negatives by k Gibbs steps from the data (Hinton 2002)."""
+    """CD-k: negatives by k Gibbs steps from the data (Hinton 2002).
+
+    >>> RBM(6, 3, negative_sampler=ContrastiveDivergence(steps=5)).loss(torch.ones(4, 6)).shape
+    torch.Size([])
+    """
 
     def __init__(self, steps: int) -> None:
         super().__init__()
@@ -130,7 +138,12 @@ class ContrastiveDivergence(nn.Module):
 
 
 class PersistentContrastiveDivergence(nn.Module):
-    """PCD: negatives from chains that persist between updates (Tieleman 2008)."""
+    """PCD: negatives from chains that persist between updates (Tieleman 2008).
+
+    >>> sampler = PersistentContrastiveDivergence(chains=8, visible=6)
+    >>> RBM(6, 3, negative_sampler=sampler).loss(torch.ones(4, 6)).shape
+    torch.Size([])
+    """
 
     particles: Tensor
 

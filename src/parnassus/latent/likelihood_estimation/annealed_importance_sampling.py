@@ -33,6 +33,9 @@ class AISEstimate:
 
     By Jensen's inequality `estimate` is below the true value in expectation, and it exceeds it by c with probability
     at most e⁻ᶜ: a stochastic lower bound, tighter with more temperatures and more chains.
+
+    >>> AISEstimate(torch.zeros(10)).effective_sample_size.item()
+    10.0
     """
 
     log_weights: Float[Tensor, "chains *batch"]
@@ -55,7 +58,11 @@ class AISEstimate:
 
 @dataclass(frozen=True)
 class ReverseAISEstimate(AISEstimate):
-    """Chains run backwards from samples of the target: weights of Z₀/Z₁, hence a stochastic upper bound."""
+    """Chains run backwards from samples of the target: weights of Z₀/Z₁, hence a stochastic upper bound.
+
+    >>> ReverseAISEstimate(torch.ones(10)).estimate.item()
+    -1.0
+    """
 
     @property
     def estimate(self) -> Float[Tensor, "*batch"]:

@@ -18,6 +18,10 @@ class Spectrum:
     """The mean of the rows and the leading eigenpairs of their covariance Σ, in float64.
 
     Σ u_i = λ_i u_i,   λ_1 ≥ λ_2 ≥ … ≥ 0
+
+    >>> spectrum = spectrum_by_eigh(torch.tensor([[0.0, 0.0], [2.0, 0.0]]))
+    >>> spectrum.eigenvalues.tolist()
+    [1.0, 0.0]
     """
 
     mean: Float[Tensor, " features"]

@@ -14,6 +14,9 @@ class LinearAutoencoder(nn.Module):
 
     At the optimum the rows of V and the columns of W span the principal subspace; the text exchanges rows and columns.
     Neither holds the eigenvectors: (W A, A⁻¹ V) has the same error for every invertible A.
+
+    >>> LinearAutoencoder(features=5, latent_dim=2).encode(torch.zeros(3, 5)).shape
+    torch.Size([3, 2])
     """
 
     def __init__(self, features: int, latent_dim: int, *, bias: bool = True) -> None:

@@ -22,6 +22,9 @@ class LinearVAE(nn.Module):
     The printed variance V_Σ x is negative for half of the data; that of PPCA does not depend on x. With constant s the
     bound is tight at W = U_K (Λ_K − σ² I)^{1/2}, where M = Wᵀ W + σ² I is diagonal. Since diag s is exact for no other
     rotation, training finds the principal axes (Lucas et al. 2019).
+
+    >>> LinearVAE(features=5, latent_dim=2).decode(torch.zeros(3, 2)).shape
+    torch.Size([3, 5])
     """
 
     def __init__(self, features: int, latent_dim: int) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
 from parnassus.latent.linear.covariance_spectrum import Spectrum, spectrum_by_eigh
+from parnassus.short_repr import short_repr
 
 EIGENVALUE_TOLERANCE = 1e-7
 """Eigenvalues below this are treated as 0: for data of order 1 in single precision they are rounding errors."""
@@ -23,6 +24,13 @@ class PCA:
 
     Variances divide by the number of rows M, so that the error formula is exact on the training rows.
     The sign of a component is arbitrary; here its largest entry is positive.
+
+    >>> x = torch.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
+    >>> pca = PCA.fit(x, num_components=1)
+    >>> pca.transform(x)
+    tensor([[-1.4142],
+            [ 0.0000],
+            [ 1.4142]])
     """
 
     mean: Float[Tensor, " features"]
@@ -30,6 +38,8 @@ class PCA:
     eigenvalues: Float[Tensor, " found"]
     remaining_variance: Float[Tensor, ""]
     """Sum of the eigenvalues that were not computed; zero if all were."""
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

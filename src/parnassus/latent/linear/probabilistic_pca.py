@@ -11,6 +11,7 @@ from torch.distributions import MultivariateNormal
 
 from parnassus.arrays import accepts_arrays
 from parnassus.latent.linear.pca import PCA
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,18 @@ class PPCA:
 
     Eq. 5.3 is printed with W Wᵀ instead of Wᵀ W, an N × N matrix that cannot act on K coordinates. Only the K × K
     matrix M is inverted. W R gives the same density as W for every rotation R of the code (Tipping & Bishop 1999).
+
+    >>> _ = torch.manual_seed(0)
+    >>> PPCA.fit(torch.randn(100, 5), latent_dim=2).covariance.shape
+    torch.Size([5, 5])
     """
 
     mean: Float[Tensor, " features"]
     W: Float[Tensor, "features latent"]
     variance: Float[Tensor, ""]
     """σ², the noise variance."""
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if not bool(self.variance > 0):

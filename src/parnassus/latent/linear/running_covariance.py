@@ -18,6 +18,10 @@ class RunningCovariance:
 
     S = Σ_m (x_m − x̄)(x_m − x̄)ᵀ
     S_AB = S_A + S_B + (n_A n_B / n_AB) (x̄_B − x̄_A)(x̄_B − x̄_A)ᵀ
+
+    >>> rows = torch.arange(6.0).view(3, 2)
+    >>> RunningCovariance.from_rows(rows).covariance.tolist()
+    [[2.6666666666666665, 2.6666666666666665], [2.6666666666666665, 2.6666666666666665]]
     """
 
     count: int

@@ -8,7 +8,11 @@ from torch import Tensor
 
 
 class WaterFilling(NamedTuple):
-    """Rate and squared error of each direction."""
+    """Rate and squared error of each direction.
+
+    >>> WaterFilling(rates=torch.tensor([1.0, 0.0]), errors=torch.tensor([0.1, 0.3])).rates.sum().item()
+    1.0
+    """
 
     rates: Float[Tensor, " dim"]
     """½ log(λ_j / D_j), in nats."""

@@ -21,6 +21,9 @@ class CodeInformation:
     """The two parts of the rate of an encoder, in nats: R = I(X, Z) + KL(q(z) ‖ p(z)) (book eqs. 6.17-6.22).
 
     The rate is exact, the two parts are Monte Carlo estimates: they add up to it within sampling error.
+
+    >>> CodeInformation(rate=2.0, information=1.5, prior_gap=0.5).information
+    1.5
     """
 
     rate: float

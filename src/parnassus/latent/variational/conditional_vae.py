@@ -19,6 +19,10 @@ class ConditionalVAE(nn.Module):
     `encoder` takes x with `classes` additional channels (features, if x is a vector), `decoder` takes
     `latent_dim` + `classes` values. For a fixed y this is an ordinary VAE, returned by `condition_on(y)`. As the class
     is given, the code represents the remaining variation: slant, stroke weight, size.
+
+    >>> encoder, decoder = nn.Linear(5 + 3, 4), BernoulliDecoder(nn.Linear(2 + 3, 5))
+    >>> ConditionalVAE(encoder, decoder, latent_dim=2, classes=3).sample(10, label=1).shape
+    torch.Size([10, 5])
     """
 
     def __init__(

@@ -10,6 +10,8 @@ from torch.nn.functional import softplus
 
 from parnassus.errors import check_positive
 from parnassus.latent.variational.reparametrisation import independent_normal
+from parnassus.layers import check_logit_network
+from parnassus.losses import check_logits
 
 
 class BernoulliDecoder(nn.Module):
@@ -17,14 +19,20 @@ class BernoulliDecoder(nn.Module):
 
     −log p(x|z) is the binary cross-entropy, a likelihood for x in {0, 1} only. For grey values it is a loss, but not
     a negative log-density: its minimum is the entropy of the grey values, not 0.
+
+    >>> decoder = BernoulliDecoder(nn.Linear(2, 5))  # the network returns logits, without a sigmoid
+    >>> decoder(torch.zeros(3, 2)).sample().shape
+    torch.Size([3, 5])
     """
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
+        check_logit_network(network)
         self.network = network
 
     def forward(self, z: Float[Tensor, "batch latent"]) -> Distribution:
         logits: Tensor = self.network(z)
+        check_logits(logits)
         return Independent(Bernoulli(logits=logits, validate_args=False), logits.dim() - 1, validate_args=False)
 
 
@@ -35,6 +43,10 @@ class GaussianDecoder(nn.Module):
 
     s is learned by default. The plain squared error of the text is s² = ½. A smaller s gives the distortion more
     weight relative to the rate: minimising ‖x − x̂‖² + β·rate is this decoder with 2s² = β.
+
+    >>> decoder = GaussianDecoder(nn.Linear(2, 5), std=0.5, learned=False)
+    >>> decoder(torch.zeros(3, 2)).variance[0, 0].item()
+    0.25
     """
 
     def __init__(self, network: nn.Module, *, std: float = 1.0, learned: bool = True) -> None:
@@ -52,6 +64,10 @@ class HeteroscedasticGaussianDecoder(nn.Module):
 
     `network(z)` returns 2N values, means first. `min_std` bounds the standard deviation away from 0, where the
     likelihood of an exactly predicted coordinate is unbounded.
+
+    >>> decoder = HeteroscedasticGaussianDecoder(nn.Linear(2, 2 * 5))
+    >>> decoder(torch.zeros(3, 2)).mean.shape
+    torch.Size([3, 5])
     """
 
     def __init__(self, network: nn.Module, *, min_std: float = 1e-3) -> None:

@@ -17,6 +17,10 @@ class FullCovarianceDecoder(nn.Module):
 
     `network` maps a code to `num_gaussian_parameters(features)` values. For diagonal covariances
     `HeteroscedasticGaussianDecoder` needs only 2·`features`.
+
+    >>> decoder = FullCovarianceDecoder(nn.Linear(2, 3 + 6), features=3)
+    >>> decoder(torch.zeros(4, 2)).sample().shape
+    torch.Size([4, 3])
     """
 
     def __init__(self, network: nn.Module, features: int) -> None:
@@ -38,6 +42,10 @@ class LinearGaussian:
         z|x ~ N(SWᵀΣ⁻¹(x − b), S),   S = (I + WᵀΣ⁻¹W)⁻¹
 
     Σ = σ² I is probabilistic PCA. It serves as ground truth for estimates of bounds and likelihoods.
+
+    >>> model = LinearGaussian(torch.tensor([[2.0]]), torch.zeros(1), torch.eye(1))
+    >>> model.evidence.covariance_matrix.tolist()
+    [[5.0]]
     """
 
     weight: Float[Tensor, "features latent"]

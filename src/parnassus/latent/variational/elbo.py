@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 class VAETerms(NamedTuple):
-    """The two terms of the negative ELBO for each row of x (book eqs. 6.19-6.20)."""
+    """The two terms of the negative ELBO for each row of x (book eqs. 6.19-6.20).
+
+    >>> VAETerms(distortion=torch.tensor([3.0]), rate=torch.tensor([1.0])).negative_elbo.tolist()
+    [4.0]
+    """
 
     distortion: Float[Tensor, " batch"]
     """−E_q[log p(x|z)], in nats: the cost of x given its code."""
@@ -37,6 +41,11 @@ class NegativeELBO:
     """distortion + β · rate, an upper bound of −log p(x) at β = 1 (book eqs. 6.13, 6.21).
 
     β = 0 gives a stochastic autoencoder, β = 1 the VAE, β > 1 the β-VAE with a lower rate and a higher distortion.
+
+    >>> decoder = BernoulliDecoder(nn.Linear(2, 5))
+    >>> vae = VAE(nn.Linear(5, 4), decoder, latent_dim=2, objective=NegativeELBO(beta=4.0))
+    >>> vae.loss(torch.ones(3, 5)).shape
+    torch.Size([])
     """
 
     beta: float = 1.0

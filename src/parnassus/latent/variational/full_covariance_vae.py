@@ -44,6 +44,10 @@ class FullCovarianceVAE(VAE):
 
     `encoder` maps rows of x to `num_gaussian_parameters(latent_dim)` values. For a linear decoder with Gaussian noise
     it can represent the exact posterior, which a diagonal covariance cannot unless the columns of W are orthogonal.
+
+    >>> vae = FullCovarianceVAE(nn.Linear(5, 2 + 3), BernoulliDecoder(nn.Linear(2, 5)), 2)
+    >>> vae.encode(torch.zeros(3, 5)).shape
+    torch.Size([3, 2])
     """
 
     def posterior(self, x: Float[Tensor, "batch *event"]) -> Distribution:

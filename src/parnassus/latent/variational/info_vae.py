@@ -22,6 +22,11 @@ class InfoVAE:
     of codes and as many samples of the prior, a much smaller number: use λ of tens or hundreds. α = 1, the MMD-VAE,
     does not penalise the mutual information of code and data. Initialise it with narrow posteriors (log-variance of
     about −4): if q(z) matches the prior from the start, a large λ keeps the codes uninformative.
+
+    >>> objective = InfoVAE(alpha=1.0, lam=10.0)
+    >>> vae = VAE(nn.Linear(5, 4), BernoulliDecoder(nn.Linear(2, 5)), latent_dim=2, objective=objective)
+    >>> vae.loss(torch.ones(3, 5)).shape
+    torch.Size([])
     """
 
     alpha: float = 1.0

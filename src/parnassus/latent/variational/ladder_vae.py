@@ -23,7 +23,11 @@ class LevelSample(NamedTuple):
 
 
 class LadderVAETerms(NamedTuple):
-    """The terms of the negative ELBO for each row of x, with one rate per level (book eqs. 6.19-6.20)."""
+    """The terms of the negative ELBO for each row of x, with one rate per level (book eqs. 6.19-6.20).
+
+    >>> LadderVAETerms(torch.tensor([3.0]), torch.tensor([[1.0], [0.5]])).negative_elbo.tolist()
+    [4.5]
+    """
 
     distortion: Float[Tensor, " batch"]
     rates: Float[Tensor, "levels batch"]
@@ -68,6 +72,12 @@ class LadderVAE(nn.Module):
     Lists begin at the lowest level. `bottom_up[l]` maps the features of the level below (x at first) to those of
     level l, `encoder_heads[l]` maps these to 2·size values, `prior_heads[l]` maps z_{l+1} to 2·size values for z_l, so
     there is one fewer of them. `posterior_rule` combines the two. `top_dim` is the size of z_L.
+
+    >>> heads = [nn.Linear(8, 2 * 4), nn.Linear(8, 2 * 2)]
+    >>> decoder = BernoulliDecoder(nn.Linear(4, 5))
+    >>> model = LadderVAE([nn.Linear(5, 8), nn.Linear(8, 8)], heads, [nn.Linear(2, 2 * 4)], decoder, top_dim=2)
+    >>> model.sample(10).shape
+    torch.Size([10, 5])
     """
 
     def __init__(

@@ -17,6 +17,11 @@ class FreeBits:
 
     Below the floor the gradient of a coordinate's rate is 0; above it this is the negative ELBO (Kingma et al. 2016).
     With coordinates below the floor the value is still an upper bound of −log p(x), but not the negative ELBO.
+
+    >>> decoder = BernoulliDecoder(nn.Linear(2, 5))
+    >>> vae = VAE(nn.Linear(5, 4), decoder, latent_dim=2, objective=FreeBits(0.5))
+    >>> vae.loss(torch.ones(3, 5)).shape
+    torch.Size([])
     """
 
     floor: float = 0.1

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from parnassus.arrays import accepts_arrays
 from parnassus.latent.variational.aggregated_posterior import code_information
 from parnassus.latent.variational.reparametrisation import reparametrise, standard_normal_kl
 from parnassus.latent.variational.vae import VAE
+from parnassus.layers import check_logit_network
+from parnassus.losses import cross_entropy
 from parnassus.probability import entropy
 
 
@@ -20,12 +21,17 @@ class PredictiveVAE(nn.Module):
     The text adds γ KL(p(Y|X) ‖ p(Y|Z)), which differs from the cross-entropy by the constant H(Y|X); the cross-entropy
     needs labels only. With γ = 0 the code is that of `vae`, and the head is trained on it without a gradient to the
     encoder.
+
+    >>> vae = VAE(nn.Linear(5, 4), BernoulliDecoder(nn.Linear(2, 5)), latent_dim=2)
+    >>> PredictiveVAE(vae, nn.Linear(2, 10)).class_probabilities(torch.zeros(3, 5)).shape
+    torch.Size([3, 10])
     """
 
     def __init__(self, vae: VAE, head: nn.Module, *, gamma: float = 1.0) -> None:
         super().__init__()
         if not gamma >= 0:
             raise ValueError(f"gamma, the weight of the prediction, must not be negative; got gamma={gamma}")
+        check_logit_network(head)
         self.vae = vae
         self.head = head
         self.gamma = gamma
@@ -36,8 +42,8 @@ class PredictiveVAE(nn.Module):
         z = reparametrise(mean, log_variance)
         negative_elbo = standard_normal_kl(mean, log_variance) - self.vae.log_likelihood(x, z)
         if self.gamma == 0:
-            return negative_elbo.mean() + cross_entropy(self.head(z.detach()), label)
-        return negative_elbo.mean() + self.gamma * cross_entropy(self.head(z), label)
+            return negative_elbo.mean() + cross_entropy(self.head(z.detach()), label).mean()
+        return negative_elbo.mean() + self.gamma * cross_entropy(self.head(z), label).mean()
 
     def class_probabilities(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch classes"]:
         """p(y|z) at the posterior mean of each row."""
@@ -51,7 +57,11 @@ class PredictiveVAE(nn.Module):
 
 @dataclass(frozen=True)
 class CodeMetrics:
-    """The three objectives of a code, in nats: min I(X, Z), min D, max I(Z, Y) (book eq. 6.24)."""
+    """The three objectives of a code, in nats: min I(X, Z), min D, max I(Z, Y) (book eq. 6.24).
+
+    >>> CodeMetrics(information=1.5, distortion=20.0, label_information=0.9).distortion
+    20.0
+    """
 
     information: float
     """I(X, Z) on these rows, minimised by compression."""
@@ -70,7 +80,7 @@ def evaluate_code(
     z = reparametrise(mean.repeat(num_draws, 1), log_variance.repeat(num_draws, 1))
     distortion = -model.vae.log_likelihood(x, z.view(num_draws, *mean.shape)).mean()
     class_frequencies = torch.bincount(label).double() / len(label)
-    conditional_entropy = cross_entropy(model.head(z), label.repeat(num_draws))
+    conditional_entropy = cross_entropy(model.head(z), label.repeat(num_draws)).mean()
     return CodeMetrics(
         information=code_information(mean, log_variance, num_draws=num_draws).information,
         distortion=float(distortion),

@@ -9,7 +9,11 @@ from torch.distributions import Distribution, Independent, Normal
 
 
 class GaussianParameters(NamedTuple):
-    """μ and log σ² of N(μ, diag σ²) for each row, or gradients with respect to them."""
+    """μ and log σ² of N(μ, diag σ²) for each row, or gradients with respect to them.
+
+    >>> GaussianParameters(torch.zeros(3, 2), torch.ones(3, 2)).log_variance.shape
+    torch.Size([3, 2])
+    """
 
     mean: Float[Tensor, "*batch latent"]
     log_variance: Float[Tensor, "*batch latent"]

@@ -25,6 +25,10 @@ class VAE(nn.Module):
 
     `encoder` maps rows of x to 2·`latent_dim` values; `decoder` maps codes to a distribution over x, such as
     `BernoulliDecoder(network)`. `objective` is the loss of each row, by default the negative ELBO.
+
+    >>> vae = VAE(mlp_encoder((1, 8, 8), 4), BernoulliDecoder(mlp_decoder(2, (1, 8, 8))), latent_dim=2)
+    >>> vae.sample(16).shape
+    torch.Size([16, 1, 8, 8])
     """
 
     def __init__(

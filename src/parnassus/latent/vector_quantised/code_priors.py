@@ -9,7 +9,12 @@ from parnassus.arrays import accepts_arrays
 
 
 class IndependentPrior(nn.Module):
-    """∏_i π_i(k_i): an independent categorical distribution at each position."""
+    """∏_i π_i(k_i): an independent categorical distribution at each position.
+
+    >>> prior = IndependentPrior.fit(torch.tensor([[0, 1], [0, 2], [0, 1]]), codes=3)
+    >>> prior.sample(5).shape
+    torch.Size([5, 2])
+    """
 
     def __init__(self, codes: int, positions: int) -> None:
         super().__init__()
@@ -45,6 +50,10 @@ class NeighbourPrior(nn.Module):
     """∏_i π_i(k_i | left, above left, above, above right), by a small network on the four neighbours.
 
     Positions follow each other row by row, so that every condition precedes the position it conditions.
+
+    >>> prior = NeighbourPrior(codes=4, grid_shape=(2, 2))
+    >>> prior.log_prob(torch.tensor([[0, 1, 2, 3]])).shape
+    torch.Size([1])
     """
 
     def __init__(self, codes: int, grid_shape: tuple[int, int], *, width: int = 64) -> None:

@@ -47,6 +47,10 @@ class Codebook(_Codes):
         ‖sg[z] − e‖² + commitment ‖z − sg[e]‖²,   e the code nearest to z, sg[·] stops the gradient
 
     The first term moves codes towards the vectors assigned to them, the second keeps the vectors near their codes.
+
+    >>> codebook = Codebook(count=16, dim=4)
+    >>> codebook(torch.zeros(3, 4)).shape
+    torch.Size([3])
     """
 
     codes: nn.Parameter
@@ -73,6 +77,10 @@ class EMACodebook(_Codes):
 
     This is online k-means (van den Oord et al. 2017, app. A): codes receive no gradient, and only the commitment term
     of the loss remains. A code restarts when N_k falls below `restart_threshold` times the mean count.
+
+    >>> codebook = EMACodebook(count=16, dim=4)
+    >>> codebook.lookup(torch.tensor([0, 5])).shape
+    torch.Size([2, 4])
     """
 
     counts: Tensor

@@ -19,6 +19,11 @@ class VQVAE(nn.Module):
 
     The encoder returns (batch, dim, rows, columns). A code has rows · columns · log₂ K bits, or −log₂ π under the
     `prior`, which is trained on codes afterwards and samples new images.
+
+    >>> decoder = nn.Upsample(scale_factor=4)
+    >>> model = VQVAE(code_grid_encoder(1, 1), decoder, Codebook(8, 1), IndependentPrior(8, 4), grid_shape=(2, 2))
+    >>> model.encode(torch.zeros(3, 1, 8, 8)).shape
+    torch.Size([3, 2, 2])
     """
 
     def __init__(

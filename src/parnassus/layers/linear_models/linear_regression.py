@@ -10,6 +10,7 @@ from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_at_least_one
 from parnassus.optim.optimisers.gradient_descent import gradient_step
 from parnassus.optim.optimisers.weight_decay import weight_decay_step
+from parnassus.short_repr import short_repr
 
 
 def linear_model(
@@ -103,10 +104,18 @@ def leave_one_out_residuals(x: Float[Tensor, "batch features"], y: Float[Tensor,
 
 @dataclass(frozen=True)
 class LinearRegression:
-    """Ordinary least-squares estimator (book sec. 1.1)."""
+    """Ordinary least-squares estimator (book sec. 1.1).
+
+    >>> x = torch.tensor([[0.0], [1.0], [2.0]])
+    >>> model = LinearRegression.fit(x, 3 * x[:, 0] + 1)
+    >>> model.predict(torch.tensor([[10.0]])).round(decimals=3).item()
+    31.0
+    """
 
     w: Float[Tensor, " features"]
     b: Float[Tensor, ""]
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

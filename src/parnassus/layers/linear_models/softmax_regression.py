@@ -17,6 +17,7 @@ from parnassus.losses.classification import (
     softmax,
     softmax_jacobian,
 )
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,16 @@ class SoftmaxRegression:
 
     W is features × classes as in `parnassus.layers.dense`; the notes and torch store the transpose. The same model for
     mini-batch training is `dense_classifier(features, classes, hidden=())`.
+
+    >>> model = SoftmaxRegression(torch.tensor([[1.0, -1.0]]), torch.zeros(2))
+    >>> model.predict(torch.tensor([[2.0], [-2.0]])).tolist()
+    [0, 1]
     """
 
     weight: Float[Tensor, "features classes"]
     bias: Float[Tensor, " classes"]
+
+    __repr__ = short_repr
 
     @classmethod
     @accepts_arrays

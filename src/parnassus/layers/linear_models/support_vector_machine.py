@@ -29,6 +29,11 @@ class RandomFourierFeatures(nn.Module):
         φ(x)·φ(y) → exp(−γ ‖x − y‖²) as D grows, with an error of order 1/√D
 
     W and b are sampled once and not trained.
+
+    >>> _ = torch.manual_seed(0)
+    >>> features = RandomFourierFeatures(2, 100, gamma=0.5)
+    >>> features(torch.zeros(5, 2)).shape
+    torch.Size([5, 100])
     """
 
     frequencies: Tensor
@@ -55,6 +60,10 @@ class SupportVectorMachine(nn.Module):
 
     φ is the identity for the linear machine and `RandomFourierFeatures` for the Gaussian kernel. It predicts classes,
     not probabilities.
+
+    >>> model = SupportVectorMachine(nn.Flatten(), 64, 10)
+    >>> model.predict(torch.zeros(5, 1, 8, 8)).shape
+    torch.Size([5])
     """
 
     def __init__(self, features: nn.Module, outputs: int, classes: int, *, penalty: float = 1e-4) -> None:

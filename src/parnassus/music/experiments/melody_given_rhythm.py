@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.attention.commands.programs import inner_programs
 from parnassus.attention.models.gpt import LanguageModel, gpt
 from parnassus.data import DataError, Split
 from parnassus.music.commands.model_training import train_models
@@ -180,3 +181,6 @@ def plot_melodies(run: Run, durations: Int[Tensor, " notes"], melodies: Mapping[
     axes[0, 0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2)
     axes[-1, 0].set_xlabel("time (eighths); lines: strong beats")
     run.figure("melodies", figure, "A test rhythm, and the pitches that each model generates for it.")
+
+
+PROGRAMS = {PitchLanguageModel: inner_programs}  # what `parnassus export` writes

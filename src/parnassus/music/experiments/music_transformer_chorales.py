@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 
+from parnassus.attention.commands.programs import inner_programs
 from parnassus.attention.models.music_transformer import music_transformer
 from parnassus.data import DataError, Split, jsb_chorales
 from parnassus.music.commands.sample_notes import NoteSample, format_pieces
@@ -224,3 +225,6 @@ def plot_piano_rolls(pieces: dict[str, tuple[Tensor, int]]) -> "Figure":
         ax.set(ylabel="pitch")
     axes[-1, 0].set_xlabel("step")
     return figure
+
+
+PROGRAMS = {ChoraleModel: inner_programs}  # what `parnassus export` writes

@@ -4,13 +4,14 @@ Solos over your own chords: parnassus sample last --chords "C Am F G C"
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.attention.commands.programs import transformer_programs
 from parnassus.attention.models.seq2seq import ConditionedDecoder, Transformer, seq2seq
 from parnassus.data import DataError, Split
 from parnassus.music.commands.model_training import train_models
@@ -35,6 +36,8 @@ from parnassus.report import PALETTE, bar_chart, heatmap, subplots
 from parnassus.text.generation import generate
 from parnassus.text.sampling import token_sampler
 from parnassus.train import ModelCollection, Positive, Run, Text, at_least, at_most, no_band
+from parnassus.train.export import Programs
+from parnassus.train.trained import TrainedRun
 
 covers = ("B10.1.2-7",)
 expected = {
@@ -257,3 +260,17 @@ def plot_solos(run: Run, chords: Int[Tensor, " bars"], generated: Mapping[str, I
         ax.grid(visible=False)
     axes[0, 0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2)
     run.figure("solos", figure, "A solo of each model over the same test chords; shaded: chord tones.")
+
+
+def chord_ablation_programs(model: ChordAblation, trained: TrainedRun) -> Programs:
+    """What `parnassus export` writes: logits that do not depend on the chords."""
+    (program,) = transformer_programs(model.model, trained).values()
+
+    def logits(source: Tensor, target: Tensor) -> Tensor:
+        found: Tensor = model.model(torch.ones_like(source), target)
+        return found
+
+    return {"logits": replace(program, function=logits)}
+
+
+PROGRAMS = {ChordAblation: chord_ablation_programs}

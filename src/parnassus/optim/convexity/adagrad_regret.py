@@ -20,7 +20,12 @@ def weighted_squared_norm(
 
 @dataclass(frozen=True)
 class AdaGradTrajectory:
-    """A run of AdaGrad with all quantities of its regret bound; row t belongs to step t = 0, …, T − 1."""
+    """A run of AdaGrad with all quantities of its regret bound; row t belongs to step t = 0, …, T − 1.
+
+    >>> run = AdaGradTrajectory.compute(lambda t, w: 2 * w, torch.tensor([1.0, 2.0]), steps=3, learning_rate=0.5)
+    >>> run.path.shape
+    torch.Size([4, 2])
+    """
 
     path: Float[Tensor, "points dim"]  # w⁽⁰⁾, …, w⁽ᵀ⁾
     gradients: Float[Tensor, "steps dim"]

@@ -62,7 +62,11 @@ def restrict_to_line(function: Function, x: Float[Tensor, " dim"], y: Float[Tens
 
 
 class NearbyLowerPoint(NamedTuple):
-    """A point near x*, with its value and the bound on it by convexity."""
+    """A point near x*, with its value and the bound on it by convexity.
+
+    >>> NearbyLowerPoint(weight=0.1, point=torch.zeros(2), bound=0.9, value=0.8).value
+    0.8
+    """
 
     weight: float  # λ
     point: Float[Tensor, " dim"]

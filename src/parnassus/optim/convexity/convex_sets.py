@@ -15,7 +15,11 @@ Membership = Callable[[Tensor], Tensor]
 
 
 class Segment(NamedTuple):
-    """The segment between two points, with one point λa + (1 − λ)b on it."""
+    """The segment between two points, with one point λa + (1 − λ)b on it.
+
+    >>> Segment(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), weight=0.25).point.tolist()
+    [0.25, 0.75]
+    """
 
     a: Float[Tensor, " dim"]
     b: Float[Tensor, " dim"]

@@ -23,6 +23,11 @@ class OptimisationProblem:
 
     Second derivatives in any direction lie between α and β. α > 0: strongly convex; α = 0: convex; α < 0: possibly not
     convex; β = ∞: not differentiable everywhere.
+
+    >>> loss = lambda w: w.square().sum(-1)
+    >>> problem = OptimisationProblem(loss, torch.tensor([3.0, 4.0]), torch.zeros(2), alpha=2.0, beta=2.0)
+    >>> problem.radius
+    5.0
     """
 
     loss: Function = field(repr=False)

@@ -14,6 +14,10 @@ class Surface:
 
     `minimisers` is argmin C = {θ : C(θ) ≤ C(θ′) for all θ′}, which may have any number of points; it is empty if C has
     no minimum (Diehl sec. 1.5).
+
+    >>> bowl = Surface(lambda x: x.square().sum(-1), ((0.0, 0.0),), (1.0, 1.0), (-2.0, 2.0), (-2.0, 2.0))
+    >>> bowl.minimum
+    0.0
     """
 
     value: Callable[[Tensor], Tensor]

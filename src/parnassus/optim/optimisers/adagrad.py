@@ -13,6 +13,13 @@ class AdaGrad(ForeachOptimizer):
 
     s ← s + g ⊙ g,   s = 0 initially
     θ ← θ − η g ⊘ (√s + ε)
+
+    >>> theta = nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = AdaGrad([theta], lr=0.1)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> round(theta.item(), 4)
+    0.9
     """
 
     def __init__(self, parameters: ParamsT, lr: float = 1e-2, *, eps: float = 1e-10, weight_decay: float = 0.0) -> None:
@@ -34,6 +41,13 @@ class FullAdaGrad(ForeachOptimizer):
     Each tensor with d elements has its own d × d matrix; a step takes O(d³) operations. Before there are d independent
     gradients G is singular and G⁻¹ is its pseudo-inverse: eigenvalues of S up to `cutoff` times the largest are
     treated as zero.
+
+    >>> theta = nn.Parameter(torch.tensor([1.0, 0.0]))
+    >>> optimizer = FullAdaGrad([theta], lr=0.1)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> theta.detach()
+    tensor([0.9000, 0.0000])
     """
 
     def __init__(

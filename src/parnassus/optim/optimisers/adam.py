@@ -17,6 +17,13 @@ class Adam(ForeachOptimizer):
         θ ← θ − η m̂ ⊘ (√ŝ + ε)
 
     Weight decay is L2: λθ is added to the gradient, so that weights with large gradients decay less. See `AdamW`.
+
+    >>> theta = nn.Parameter(torch.tensor([1.0, -5.0]))
+    >>> optimizer = Adam([theta], lr=0.1)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> theta.detach()
+    tensor([ 0.9000, -4.9000])
     """
 
     def __init__(
@@ -57,6 +64,13 @@ class AdamW(Adam):
     """Adam with decoupled weight decay: all weights shrink by the same factor (Loshchilov and Hutter 2019).
 
     θ ← (1 − ηλ) θ, then Adam's step with the gradient alone.
+
+    >>> theta = nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = AdamW([theta], lr=0.1, weight_decay=0.5)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> round(theta.item(), 4)
+    0.85
     """
 
     def __init__(

@@ -20,6 +20,9 @@ class ForeachOptimizer(Optimizer):
 
     It supports what torch's optimisers support: parameter groups, state_dict, closures and schedulers. To maximise ℓ,
     minimise −ℓ.
+
+    >>> issubclass(SGD, ForeachOptimizer), issubclass(SGD, torch.optim.Optimizer)
+    (True, True)
     """
 
     is_single_pass: ClassVar[bool] = False

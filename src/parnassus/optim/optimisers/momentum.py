@@ -15,6 +15,13 @@ class Momentum(ForeachOptimizer):
 
     v ← μ v + g,   v = 0 initially
     θ ← θ − η v
+
+    >>> theta = nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = Momentum([theta], lr=0.1, momentum=0.5)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> round(theta.item(), 4)
+    0.8
     """
 
     def __init__(

@@ -14,7 +14,11 @@ from parnassus.optim.optimisers.momentum import Momentum
 
 
 class NesterovIterates(NamedTuple):
-    """The two sequences of the method, from t = 0."""
+    """The two sequences of the method, from t = 0.
+
+    >>> NesterovIterates(w=torch.zeros(3, 2), phi=torch.zeros(3, 2)).w.shape
+    torch.Size([3, 2])
+    """
 
     w: Float[Tensor, "path *shape"]  # extrapolated points, where gradients are taken
     phi: Float[Tensor, "path *shape"]  # gradient steps, whose values the theorem bounds
@@ -45,6 +49,13 @@ class Nesterov(ForeachOptimizer):
 
     φ ← w − η g
     w ← φ + t/(t + r) (φ − φ_before),   t = 0, 1, …
+
+    >>> theta = nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = Nesterov([theta], lr=0.1)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> round(theta.item(), 4)
+    0.8
     """
 
     def __init__(
@@ -72,6 +83,13 @@ class NesterovMomentum(Momentum):
 
     v ← μ v + g,   v = 0 initially
     θ ← θ − η (g + μ v)
+
+    >>> theta = nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = NesterovMomentum([theta], lr=0.1, momentum=0.5)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> round(theta.item(), 4)
+    0.7
     """
 
     def update(self, group: Group, theta: list[Tensor], gradient: list[Tensor]) -> None:

@@ -14,6 +14,13 @@ class RMSProp(ForeachOptimizer):
         θ ← θ − η g ⊘ (√r + ε)
 
     The printed r averages AdaGrad's cumulative sum instead of g ⊙ g; its steps vanish as AdaGrad's do.
+
+    >>> theta = nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = RMSProp([theta], lr=0.1)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> round(theta.item(), 3)
+    0.0
     """
 
     def __init__(

@@ -11,6 +11,13 @@ class SGD(ForeachOptimizer):
     """SGD without momentum: θ ← θ − η g, where g is the gradient of a mini-batch (book eq. 3.2).
 
     A scheduler that sets `momentum` has no effect on it; see `Momentum`.
+
+    >>> theta = nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = SGD([theta], lr=0.1)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> round(theta.item(), 4)
+    0.8
     """
 
     is_single_pass = True

@@ -24,7 +24,12 @@ def k_folds(num_examples: int, k: int, *, generator: Generator | None = None) ->
 
 @dataclass(frozen=True)
 class CrossValidationResult:
-    """Training and validation error of each fold, with their means."""
+    """Training and validation error of each fold, with their means.
+
+    >>> result = CrossValidationResult(torch.tensor([0.1, 0.3]), torch.tensor([0.4, 0.6]))
+    >>> result.validation_error
+    0.5
+    """
 
     training_errors: Float[Tensor, " k"]
     validation_errors: Float[Tensor, " k"]

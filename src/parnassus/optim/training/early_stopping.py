@@ -19,6 +19,12 @@ class EarlyStopping:
 
     It stops after `patience` updates without an improvement of more than `min_delta`. Later updates are accepted but
     change nothing, so that training can be continued for comparison.
+
+    >>> stopping, model = EarlyStopping(patience=2), nn.Linear(1, 1)
+    >>> [stopping.update(error, model) for error in (0.5, 0.4, 0.6, 0.7)]
+    [True, True, False, False]
+    >>> stopping.is_stopped
+    True
     """
 
     def __init__(self, patience: int, *, min_delta: float = 0.0) -> None:

@@ -28,7 +28,11 @@ def holdout_indices(
 
 @dataclass(frozen=True)
 class SearchResult(Generic[Candidate]):
-    """The candidates of a hyperparameter search and their validation losses, in the same order."""
+    """The candidates of a hyperparameter search and their validation losses, in the same order.
+
+    >>> SearchResult([0.1, 0.01, 0.001], [0.9, 0.4, 0.7]).best
+    0.01
+    """
 
     candidates: Sequence[Candidate]
     losses: Sequence[float]

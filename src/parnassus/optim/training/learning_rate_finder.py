@@ -11,7 +11,12 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class LearningRateCurve:
-    """Result of the finder: the learning rate of each step and the smoothed mini-batch loss before that step."""
+    """Result of the finder: the learning rate of each step and the smoothed mini-batch loss before that step.
+
+    >>> rates = torch.logspace(-4, 0, 9)
+    >>> LearningRateCurve(rates, torch.tensor([9.0, 9, 8, 6, 3, 2, 1, 2, 9])).suggestion < 0.1
+    True
+    """
 
     rates: Float[Tensor, " steps"]
     losses: Float[Tensor, " steps"]

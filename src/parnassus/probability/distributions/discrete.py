@@ -19,7 +19,12 @@ MAX_VALUES = 12  # largest n for which all 2ⁿ events are enumerated
 
 @dataclass(frozen=True)
 class DiscreteDistribution:
-    """A probability distribution on finitely many values, scalars or vectors (Diehl sec. 5)."""
+    """A probability distribution on finitely many values, scalars or vectors (Diehl sec. 5).
+
+    >>> die = DiscreteDistribution(torch.arange(1.0, 7.0), torch.full((6,), 1 / 6))
+    >>> die.expectation(lambda x: x)
+    tensor(3.5000)
+    """
 
     values: Float[Tensor, " atoms *event"]
     p: Float[Tensor, " masses"]
@@ -63,7 +68,12 @@ def empirical_distribution(sample: Float[Tensor, " draws *event"]) -> DiscreteDi
 
 @dataclass(frozen=True)
 class JointDistribution:
-    """The distribution of a pair (X, Y) as a table: P[X = x_i, Y = y_j] in row i and column j (Diehl sec. 5)."""
+    """The distribution of a pair (X, Y) as a table: P[X = x_i, Y = y_j] in row i and column j (Diehl sec. 5).
+
+    >>> coin = torch.tensor([0.0, 1.0])
+    >>> JointDistribution(coin, coin, torch.full((2, 2), 0.25)).table.sum(1)
+    tensor([0.5000, 0.5000])
+    """
 
     x: Float[Tensor, " rows *event_x"]
     y: Float[Tensor, " columns *event_y"]

@@ -59,6 +59,10 @@ class Gaussian:
         aᵀX ~ N(aᵀμ, aᵀΣa) for every a,   N(m, 0) = δ_m
 
     Leading axes of mean and covariance are batch axes and broadcast. The notes define only N(0, 0).
+
+    >>> x = Gaussian(torch.zeros(2), torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+    >>> x.affine(torch.tensor([[1.0, 1.0]])).covariance.tolist()
+    [[6.0]]
     """
 
     mean: Float[Tensor, "*#batch dim"]

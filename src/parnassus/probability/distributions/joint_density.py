@@ -17,6 +17,10 @@ class GridDensity:
         p_X(x) = ∫ p_{X,Y}(x, y) dy,   p_{X|Y=y}(x) = p_{X,Y}(x, y) / p_Y(y)
 
     The rule is accurate to rounding error for smooth densities that vanish at the boundary of the grid.
+
+    >>> x = torch.linspace(0, 1, 11)
+    >>> GridDensity(x, x, torch.ones(11, 11)).mass.item()
+    1.0
     """
 
     x: Float[Tensor, " rows"]

@@ -22,7 +22,11 @@ class PairwiseKernel(Protocol):
 
 @dataclass(frozen=True)
 class InverseMultiquadricKernel:
-    """k(x, y) = C / (C + ‖x − y‖²), with heavy tails: distant points keep a gradient (Tolstikhin et al. 2018)."""
+    """k(x, y) = C / (C + ‖x − y‖²), with heavy tails: distant points keep a gradient (Tolstikhin et al. 2018).
+
+    >>> InverseMultiquadricKernel(scale=1.0)(torch.zeros(1, 2), torch.ones(1, 2))
+    tensor([[0.3333]])
+    """
 
     scale: float = 1.0
 
@@ -37,7 +41,11 @@ class InverseMultiquadricKernel:
 
 @dataclass(frozen=True)
 class CubicKernel:
-    """k(x, y) = (⟨x, y⟩ / d + 1)³, which compares moments up to order three (Bińkowski et al. 2018)."""
+    """k(x, y) = (⟨x, y⟩ / d + 1)³, which compares moments up to order three (Bińkowski et al. 2018).
+
+    >>> CubicKernel()(torch.ones(1, 2), torch.ones(3, 2)).tolist()
+    [[8.0, 8.0, 8.0]]
+    """
 
     def __call__(
         self, x: Float[Tensor, "count_x dim"], y: Float[Tensor, "count_y dim"], /

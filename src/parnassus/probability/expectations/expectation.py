@@ -52,7 +52,11 @@ def expectation_by_quadrature(
 
 
 class MonteCarloEstimate(NamedTuple):
-    """A Monte Carlo mean and its standard error."""
+    """A Monte Carlo mean and its standard error.
+
+    >>> MonteCarloEstimate(mean=torch.tensor(0.5), standard_error=torch.tensor(0.01)).mean.item()
+    0.5
+    """
 
     mean: Tensor
     standard_error: Tensor

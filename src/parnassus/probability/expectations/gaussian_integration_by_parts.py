@@ -12,7 +12,11 @@ from parnassus.probability.expectations.gauss_hermite import PointMap, gaussian_
 
 
 class IntegrationByParts(NamedTuple):
-    """Both sides of the integration-by-parts formula."""
+    """Both sides of the integration-by-parts formula.
+
+    >>> IntegrationByParts(product=torch.tensor(1.0), derivative=torch.tensor(1.0)).product.item()
+    1.0
+    """
 
     product: Tensor  # E[X₁ f(X)]
     derivative: Tensor  # Σ_i E[X₁ X_i] E[∂_i f(X)]
@@ -32,7 +36,12 @@ def gaussian_integration_by_parts(
 
 
 class ResidualDecomposition(NamedTuple):
-    """X = X̂ + λ X₁: the direction λ, and the distribution of X̂, which is independent of X₁."""
+    """X = X̂ + λ X₁: the direction λ, and the distribution of X̂, which is independent of X₁.
+
+    >>> rest = Gaussian(torch.zeros(1), torch.ones(1, 1))
+    >>> ResidualDecomposition(direction=torch.tensor([0.5]), residual=rest).residual.rank.item()
+    1
+    """
 
     direction: Tensor  # λ, with λ₁ = 1
     residual: Gaussian  # of X̂, whose first coordinate is 0

@@ -15,7 +15,11 @@ PointFunction: TypeAlias = Callable[[Tensor], Tensor]
 
 
 class JensenInequality(NamedTuple):
-    """Both sides of the inequality; the gap is non-negative for convex functions."""
+    """Both sides of the inequality; the gap is non-negative for convex functions.
+
+    >>> JensenInequality(function_of_mean=torch.tensor(1.0), mean_of_function=torch.tensor(1.5)).gap.item()
+    0.5
+    """
 
     function_of_mean: Tensor  # φ(Σ p_i x_i)
     mean_of_function: Tensor  # Σ p_i φ(x_i)
@@ -58,7 +62,11 @@ def jensen_merge_path(
 
 
 class EvidenceBound(NamedTuple):
-    """The expected negative log-likelihood over latent states, an upper bound of the negative log-evidence."""
+    """The expected negative log-likelihood over latent states, an upper bound of the negative log-evidence.
+
+    >>> EvidenceBound(bound=torch.tensor([2.0]), nll=torch.tensor([1.5])).bound.item()
+    2.0
+    """
 
     bound: Tensor  # E_Y[−log P(X|Y)]
     nll: Tensor  # −log P(X)

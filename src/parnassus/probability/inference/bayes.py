@@ -21,7 +21,11 @@ def bayes_theorem(likelihood: float, prior: float, evidence: float) -> float:
 
 
 class Posterior(NamedTuple):
-    """Row m of `posterior` holds P(hypothesis | observation m), `evidence` the probability of that observation."""
+    """Row m of `posterior` holds P(hypothesis | observation m), `evidence` the probability of that observation.
+
+    >>> Posterior(posterior=torch.tensor([[0.75, 0.25]]), evidence=torch.tensor([0.4])).posterior.argmax(1).tolist()
+    [0]
+    """
 
     posterior: Tensor  # (observations, hypotheses)
     evidence: Tensor  # (observations)

@@ -18,7 +18,12 @@ from parnassus.probability.inference.bayes import posterior_table
 
 
 class ElboTerms(NamedTuple):
-    """Terms of the evidence lower bound, one value per observation x; E_q is over q(z|x)."""
+    """Terms of the evidence lower bound, one value per observation x; E_q is over q(z|x).
+
+    >>> one = torch.ones(1)
+    >>> ElboTerms(log_likelihood=-2 * one, kl_to_prior=one, log_joint=-4 * one, entropy=one, gap=one).elbo.tolist()
+    [-3.0]
+    """
 
     log_likelihood: Tensor  # E_q[log p(x|z)]
     kl_to_prior: Tensor  # KL(q(z|x) ‖ p(z))
@@ -39,6 +44,10 @@ class DiscreteLatentModel:
         p(x, z) = p(z) p(x|z),   p(x) = Σ_z p(x, z),   p(z|x) = p(x, z) / p(x)
 
     Row k of the likelihood is p(x | z = k). Every observation must have positive probability.
+
+    >>> model = DiscreteLatentModel(torch.tensor([0.5, 0.5]), torch.tensor([[0.9, 0.1], [0.3, 0.7]]))
+    >>> model.evidence
+    tensor([0.6000, 0.4000])
     """
 
     prior: Float[Tensor, " states"]

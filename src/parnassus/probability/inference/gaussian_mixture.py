@@ -10,6 +10,7 @@ from torch import Tensor
 
 from parnassus.arrays import accepts_arrays
 from parnassus.probability.distributions.simplex import check_distribution
+from parnassus.short_repr import short_repr
 
 MIN_FRACTION = 1e-8
 """Components with a smaller fraction of the rows are rejected: their moments would be dominated by rounding."""
@@ -22,11 +23,17 @@ class GaussianMixture:
         P(Z = i) = φ_i,   X | Z = i ~ N(μ_i, Σ_i),   p(x) = Σ_i φ_i N(x | μ_i, Σ_i)
 
     φ lies in the simplex and each Σ_i is a positive definite d × d matrix (the notes print n × d × d for each).
+
+    >>> mixture = GaussianMixture(torch.tensor([0.5, 0.5]), torch.tensor([[0.0], [4.0]]), torch.ones(2, 1, 1))
+    >>> mixture.responsibilities(torch.tensor([[2.0]]))
+    tensor([[0.5000, 0.5000]])
     """
 
     weights: Float[Tensor, " components"]
     means: Float[Tensor, "components dim"]
     covariances: Float[Tensor, "components dim dim"]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_distribution(self.weights, "weights")

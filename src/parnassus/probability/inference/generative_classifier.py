@@ -15,6 +15,7 @@ from torch.distributions import Bernoulli, Distribution, Independent, Multivaria
 from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_indices, check_positive
 from parnassus.probability.distributions.simplex import check_distribution
+from parnassus.short_repr import short_repr
 
 FitClassConditionals: TypeAlias = Callable[[Tensor, Tensor, int], Distribution]
 """fit(x, labels, classes): the class-conditional distributions of the features, as one batch."""
@@ -29,10 +30,16 @@ class GenerativeClassifier:
 
     It models the joint distribution, so it also gives p(x) and samples new pairs; a discriminative model gives only
     P(C | x). Images are flattened first.
+
+    >>> normals = torch.distributions.MultivariateNormal(torch.tensor([[0.0], [4.0]]), torch.eye(1))
+    >>> GenerativeClassifier(torch.tensor([0.5, 0.5]), normals).predict(torch.tensor([[1.0], [3.0]])).tolist()
+    [0, 1]
     """
 
     prior: Float[Tensor, " classes"]
     class_conditional: Distribution
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_distribution(self.prior, "prior")

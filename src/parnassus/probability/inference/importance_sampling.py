@@ -41,6 +41,9 @@ class EvidenceEstimate(NamedTuple):
 
     s² = (M/(M−1)) (1/ESS − 1/M)     the variance of log p̂ to first order, s = `relative_standard_error`
     bias ≈ −s² / 2                   of log p̂, which is negative by Jensen's inequality
+
+    >>> EvidenceEstimate(torch.tensor(-3.0), torch.tensor(0.1), torch.tensor(50.0), draws=100).nll
+    3.0
     """
 
     log_evidence: Tensor  # log (1/M) Σ w_m; unbiased before the logarithm, biased downwards after it

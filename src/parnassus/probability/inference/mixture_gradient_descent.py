@@ -13,6 +13,10 @@ class UnconstrainedMixture(nn.Module):
     """A Gaussian mixture with unconstrained parameters (Diehl ex. 6.3).
 
     φ = softmax(a),   Σ_i = L_i L_iᵀ,   L_i lower triangular with diagonal exp(b_i)
+
+    >>> start = GaussianMixture(torch.tensor([0.5, 0.5]), torch.tensor([[0.0], [4.0]]), torch.ones(2, 1, 1))
+    >>> UnconstrainedMixture(start).mixture().weights.tolist()
+    [0.5, 0.5]
     """
 
     def __init__(self, start: GaussianMixture) -> None:

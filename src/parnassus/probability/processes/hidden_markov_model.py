@@ -34,6 +34,11 @@ class HiddenMarkovModel:
         α_0 = ν ∘ B_{·y_0},   α_{n+1} = (α_n A) ∘ B_{·y_{n+1}},   P[y_0, …, y_N] = Σ_i α_N(i)
 
     B is `emission`; Y_n = f(X_n) is the case of one-hot rows. States and symbols are numbered from 0.
+
+    >>> chain = MarkovChain(torch.tensor([1.0, 0.0]), torch.tensor([[0.9, 0.1], [0.2, 0.8]]))
+    >>> model = HiddenMarkovModel(chain, torch.eye(2))
+    >>> model.log_prob(torch.tensor([[0, 0]])).exp()
+    tensor([0.9000])
     """
 
     chain: MarkovChain

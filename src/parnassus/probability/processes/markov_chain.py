@@ -14,6 +14,7 @@ from torch import Tensor
 from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_indices, check_non_negative, check_positive
 from parnassus.probability.distributions.simplex import check_distribution
+from parnassus.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,16 @@ class MarkovChain:
         P[X_n = j] = (ν Aⁿ)_j
 
     Here ν is `start` and A is `transition`. Only the rows of A need to sum to one.
+
+    >>> chain = MarkovChain(torch.tensor([1.0, 0.0]), torch.tensor([[0.9, 0.1], [0.2, 0.8]]))
+    >>> chain.marginal(2)
+    tensor([0.8300, 0.1700])
     """
 
     start: Float[Tensor, " states"]
     transition: Float[Tensor, "states states"]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_distribution(self.start, "start")
@@ -83,6 +90,11 @@ class InhomogeneousMarkovChain:
 
     P[X_{n+1} = j | X_n = i] = A_{n,ij}
     P[X_n = j] = (ν A_0 A_1 … A_{n−1})_j
+
+    >>> flip = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    >>> chain = InhomogeneousMarkovChain(torch.tensor([1.0, 0.0]), torch.stack([torch.eye(2), flip]))
+    >>> chain.marginals().tolist()
+    [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
     """
 
     start: Float[Tensor, " states"]

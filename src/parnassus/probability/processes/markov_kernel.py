@@ -53,6 +53,9 @@ class LinearGaussianKernel:
         n-th power:    N(cⁿ x, (1 + c² + … + c²⁽ⁿ⁻¹⁾) Σ),   for c = 1  N(x, n Σ)
 
     c = 1 is the Gaussian random walk; c = √α and Σ = (1 − α) 1 the forward step of a diffusion model.
+
+    >>> LinearGaussianKernel(torch.eye(1), factor=0.5).power(2).covariance.tolist()
+    [[1.25]]
     """
 
     covariance: Float[Tensor, "dim dim"]

@@ -17,7 +17,12 @@ PathDistribution: TypeAlias = Mapping[tuple[State, ...], Fraction]
 
 
 class MarkovViolation(NamedTuple):
-    """A history and next state with P[X_n | X_0, …, X_{n−1}] ≠ P[X_n | X_{n−1}]."""
+    """A history and next state with P[X_n | X_0, …, X_{n−1}] ≠ P[X_n | X_{n−1}].
+
+    >>> from fractions import Fraction
+    >>> MarkovViolation((0, 1), 1, given_history=Fraction(1, 2), given_last_state=Fraction(1, 3)).next_state
+    1
+    """
 
     history: tuple[Hashable, ...]
     next_state: Hashable

@@ -17,6 +17,7 @@ from parnassus.shapley.attributions.attribution import Attribution, explain
 from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.commands.evaluate_rows import EvaluateRows as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.shapley.commands.predict_rows import PredictRows as Predict  # noqa: F401 - declares `parnassus predict`
+from parnassus.shapley.commands.programs import row_programs
 from parnassus.shapley.figures.beeswarm import plot_beeswarm, plot_dependence
 from parnassus.shapley.figures.waterfall import plot_waterfall
 from parnassus.train import NonNegative, Positive, Run, at_least, at_most, descend, no_band
@@ -204,3 +205,6 @@ def plot_attributions(run: Run, x: Tensor, found: Attribution, data: Dataset, ta
         "The network standardises its inputs, so it accepts rows of any table with these columns: "
         "parnassus explain --model RUN --data my.csv --row 17",
     )
+
+
+PROGRAMS = {TableNetwork: row_programs}  # what `parnassus export` writes

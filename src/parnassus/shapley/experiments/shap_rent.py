@@ -16,6 +16,7 @@ from parnassus.shapley.attributions.conditional_gaussian import ConditionalGauss
 from parnassus.shapley.attributions.interventional import InterventionalValue
 from parnassus.shapley.attributions.model_adapters import as_model
 from parnassus.shapley.commands.predict_rows import PredictRows as Predict  # noqa: F401 - declares `parnassus predict`
+from parnassus.shapley.commands.programs import row_programs
 from parnassus.shapley.estimators.permutation_sampling import permutation_sampling
 from parnassus.shapley.figures.beeswarm import plot_beeswarm, plot_dependence
 from parnassus.shapley.figures.waterfall import plot_waterfall
@@ -184,3 +185,6 @@ def sample_flats(count: int, *, seed: int) -> tuple[Float[Tensor, "count feature
     rent = 180 + area * (12 - 0.5 * distance) + 25 * rooms - 22 * storey * (1 - lift) - 1.5 * age + 60 * balcony
     rent = rent + 25 * torch.randn(count, generator=generator)
     return torch.stack([area, rooms, storey, lift, age, distance, balcony, house], 1), rent
+
+
+PROGRAMS = {RentRegressor: row_programs}  # what `parnassus export` writes

@@ -22,6 +22,7 @@ from parnassus.optim import Adam
 from parnassus.report import heatmap
 from parnassus.shapley.attributions.attribution import Attribution, explain, explain_exactly
 from parnassus.shapley.attributions.masked_text import MaskedText, masked_ids
+from parnassus.shapley.commands.programs import sentiment_programs
 from parnassus.shapley.figures.force import plot_force
 from parnassus.shapley.figures.text import plot_text
 from parnassus.shapley.games.cooperative_games import all_coalitions
@@ -310,3 +311,6 @@ def omission_masking_correlation(model: nn.Module, tokeniser: WordTokeniser) -> 
         games = masked_ids(model, ids, mask_token_id=MASK), masked_ids(model, ids, pad_token_id=0)
         both.append(torch.stack([explain_exactly(game, game.full_input).values[0, 0] for game in games]))
     return float(torch.corrcoef(torch.cat(both, 1))[0, 1])
+
+
+PROGRAMS = {SentimentClassifier: sentiment_programs}  # what `parnassus export` writes

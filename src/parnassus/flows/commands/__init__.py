@@ -1,0 +1,1 @@
+"""What runs of this room share beside their experiments: the programs of exported models."""
