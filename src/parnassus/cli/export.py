@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from parnassus.runs.folder import find_run
+from parnassus.runs.lookup import find_run
 from parnassus.train.export import trained_programs
 from parnassus.train.export_files import ExportFormat, write_programs
 from parnassus.train.trained import TrainedRun

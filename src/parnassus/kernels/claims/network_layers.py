@@ -32,7 +32,7 @@ def outputs_of_random_networks(network: Network, x: Tensor, count: int, *, width
 @claim("B15.2-2", "B15.3-1")
 def a_dense_layer_has_its_covariance_at_every_width() -> Evidence:
     """Cov f(x)f(x′) = v xᵀx′/d + b of the module, exactly Gaussian, and its NTK is the same (book eqs. 15.13-15.17)."""
-    layer = Dense(weight=1.7, bias=0.4)
+    layer = Dense(weight_variance=1.7, bias_variance=0.4)
     state = layer.kernel(KernelState.from_inputs(INPUTS, INPUTS[:2]))
     exact = 1.7 * INPUTS @ INPUTS[:2].mT / 3 + 0.4
     torch.manual_seed(0)
