@@ -64,17 +64,29 @@ def run_reference(name: str, root: Path) -> Reference:
 
 
 def kill_and_resume(name: str, root: Path, reference: Reference, *, kills: int, seed: int) -> list[str]:
-    """Kill a run `kills` times, after similar numbers of checkpoints, then let it finish; returns where it was killed.
+    """Kill a run `kills` times and let it finish; returns where it was killed.
 
-    Raises an AssertionError if the finished run differs from the reference, or if a kill left a damaged folder.
+    A run that ends too early is followed by another one for the remaining kills. Raises an AssertionError if a finished
+    run differs from the reference, or if a kill left a damaged folder.
     """
     rng, killed = random.Random(seed), list[str]()
-    folder, per_kill = RunFolder(root / "run"), reference.checkpoints / (kills + 1)
+    for attempt in range(2 * kills):
+        killed += kill_until_finished(name, root / str(attempt), reference, kills - len(killed), rng)
+        different = find_differences(reference.folder, RunFolder(root / str(attempt) / "run"))
+        assert not different, f"{', '.join(different)} differ after kills: {'; '.join(killed)}"
+        if len(killed) == kills:
+            break
+    return killed
+
+
+def kill_until_finished(name: str, root: Path, reference: Reference, kills: int, rng: random.Random) -> list[str]:
+    """Kill a run at most `kills` times, after similar numbers of checkpoints."""
+    killed, folder, per_kill = list[str](), root / "run", reference.checkpoints / (kills + 1)
     while True:
         process = start_process(name, root)
         if len(killed) < kills:
             if reference.checkpoints:
-                wait(process, folder.path, round(per_kill * rng.uniform(0.5, 1.0)))
+                wait(process, folder, round(per_kill * rng.uniform(0.5, 1.0)))
             process.join(rng.uniform(0.0, 0.05 if reference.checkpoints else reference.seconds))
         else:
             process.join()
@@ -82,11 +94,9 @@ def kill_and_resume(name: str, root: Path, reference: Reference, *, kills: int, 
             break
         process.kill()
         process.join()
-        killed.append(check_killed(folder))
+        killed.append(check_killed(RunFolder(folder)))
     check_exit(process, root)
-    different = find_differences(reference.folder, folder)
-    assert not different, f"{', '.join(different)} differ after kills: {'; '.join(killed)}"
-    assert (folder.path / "report.html").exists()
+    assert (folder / "report.html").exists()
     return killed
 
 
