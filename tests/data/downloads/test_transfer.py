@@ -1,5 +1,6 @@
 import hashlib
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from parnassus.data.downloads.sources import (
     RemoteFile,
 )
 from parnassus.data.downloads.transfer import fetch, obtain
+from parnassus.notices import pass_notices
 
 from ..conftest import Server
 
@@ -103,15 +105,23 @@ def test_too_large_download_raises_data_error(
 
 
 @pytest.mark.network
-def test_damaged_file_in_place_raises_data_error(server: Server, data_dir: Path) -> None:
+def test_file_in_place_with_another_checksum_is_announced(server: Server, data_dir: Path) -> None:
     server.files["/file"] = CONTENT
     path = fetch(source(server, "/file"))
     path.write_bytes(CONTENT[:-1] + b"?")
     for find in (fetch, obtain):
-        with pytest.raises(DataError, match=r"file\.bin is damaged or another file: its checksum must be .*; got"):
-            find(source(server, "/file"))
+        lines: list[str] = []
+        with pass_notices(lines.append):
+            assert find(source(server, "/file")) == path
+        (line,) = lines
+        assert re.search(
+            r"file\.bin is not the public file: its checksum is .* instead of .*; delete it to download", line
+        )
     path.unlink()
-    assert obtain(source(server, "/file")).read_bytes() == CONTENT
+    lines = []
+    with pass_notices(lines.append):
+        assert obtain(source(server, "/file")).read_bytes() == CONTENT
+    assert lines == []
 
 
 @pytest.mark.network

@@ -24,6 +24,7 @@ from urllib.request import (
 from parnassus.data.downloads.folder import data_folder, find_file
 from parnassus.data.downloads.sources import RemoteFile
 from parnassus.data.errors import DataError
+from parnassus.notices import notify
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0  # seconds without a byte
@@ -37,18 +38,19 @@ Verify = Callable[[Path], object]
 def obtain(source: RemoteFile, *, folders: Sequence[str] = (), verify: Verify | None = None) -> Path:
     """The file in the data directory, plain or gzipped, at its place or in one of `folders`, or its download.
 
-    A file that has the name of the download must have its checksum too; another one is verified by its reader.
+    A file with the name of the download but another checksum is used with a notice: archives are often packed again,
+    and the reader verifies the content.
     """
     plain = source.place.removesuffix(".gz")
     found = find_file(*(f"{folder}/{plain.rsplit('/', maxsplit=1)[-1]}" for folder in folders), plain)
     if found is None:
         return fetch(source, verify=verify)
-    check_checksum(found, source)
+    compare_checksum(found, source)
     return found
 
 
-def check_checksum(path: Path, source: RemoteFile) -> None:
-    """Raise a DataError if the file has the name of the download, but another checksum."""
+def compare_checksum(path: Path, source: RemoteFile) -> None:
+    """Notify the user if the file has the name of the download, but another checksum."""
     if source.checksum is None or path.name != source.name:
         return
     from pooch import file_hash
@@ -56,9 +58,9 @@ def check_checksum(path: Path, source: RemoteFile) -> None:
     algorithm = source.checksum.split(":")[0]
     found = f"{algorithm}:{file_hash(str(path), alg=algorithm)}"
     if found != source.checksum:
-        raise DataError(
-            f"{path} is damaged or another file: its checksum must be {source.checksum}; got {found}: delete it to "
-            "download it again."
+        notify(
+            f"{path} is not the public file: its checksum is {found} instead of {source.checksum}; delete it to download "
+            "the public file"
         )
 
 
@@ -69,7 +71,7 @@ def fetch(source: RemoteFile, *, verify: Verify | None = None) -> Path:
     """
     target = data_folder() / source.place
     if target.is_file():
-        check_checksum(target, source)
+        compare_checksum(target, source)
         return target
     failures = []
     for url in source.mirrors:
