@@ -228,7 +228,7 @@ def test_value_errors_of_the_library_are_raised(tmp_path: Path, monkeypatch: pyt
 )
 def test_title_of_a_run_names_its_own_data(name: str, data: str, title: str) -> None:
     entry = ATLAS.experiment(name)
-    experiment = replace(with_profile(entry, "smoke"), data=data)  # type: ignore[call-arg]  # not every one has data
+    experiment = replace(with_profile(entry, "smoke"), data=data)
     assert find_recipe(ATLAS, entry, experiment, "smoke").title.startswith(title)
 
 
