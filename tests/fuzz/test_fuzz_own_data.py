@@ -3,8 +3,10 @@
 PARNASSUS_FUZZ=SEED PARNASSUS_FUZZ_CASES=NUMBER pytest tests/fuzz/test_fuzz_own_data.py -k KIND
 """
 
+import gzip
 import io
 import json
+import lzma
 import os
 import tarfile
 import warnings
@@ -13,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -66,8 +68,8 @@ def write_arrays(random: Random, path: Path) -> None:
     shape = random.choice([(6,), (6, 2), (6, 4, 5), (6, 4, 5, 3), (6, 3, 4, 5), (0, 2), (), (6, 1, 1, 1, 1)])
     dtype = random.choice(["uint8", "uint16", "int64", "float32", "float64", "bool", "complex64", "U3", "float16"])
     x = generator.integers(0, 200, shape).astype(dtype)
-    shape_of_y: tuple[int, ...] = random.choice([(6,), (6, 1), (6, 2), (5,)])
-    y = generator.integers(-1, random.choice((2, 9, 10**6)), shape_of_y).astype(
+    shapes: list[tuple[int, ...]] = [(6,), (6, 1), (6, 2), (5,)]
+    y = generator.integers(-1, random.choice((2, 9, 10**6)), random.choice(shapes)).astype(
         random.choice(["int8", "float64", "U2", "uint64", "bool"])
     )
     names = random.choice([("x", "y"), ("images", "labels"), ("x_train", "y_train"), ("foo", "y"), ("X", "TARGET")])
@@ -91,8 +93,8 @@ def write_wav(random: Random, path: Path) -> None:
 
 
 def write_tar(random: Random, path: Path) -> None:
-    modes: list[Literal["w", "w:gz", "w:xz"]] = ["w", "w:gz", "w:xz"]
-    with tarfile.open(path, random.choice(modes)) as tar:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
         for _ in range(random.randrange(4)):
             name = random.choice(["a.txt", "d/b.txt", "../c", "/abs", "d/" * 40 + "x", "a\x00b", "C:\\x"])
             info = tarfile.TarInfo(name)
@@ -101,6 +103,7 @@ def write_tar(random: Random, path: Path) -> None:
             info.size = len(content) if info.type == tarfile.REGTYPE else 0
             info.linkname = "../../x"
             tar.addfile(info, io.BytesIO(content))
+    path.write_bytes(random.choice((bytes, gzip.compress, lzma.compress))(packed.getvalue()))
 
 
 def write_text(random: Random, path: Path) -> None:

@@ -67,6 +67,7 @@ def random_value(field: FormField, source: random.Random) -> Value:
         "switch": lambda: not field.default,
         "optional switch": lambda: source.choice((True, False)),
         "text": lambda: source.choice(("S.G/.#.", "not so good", "x")),
+        "texts": lambda: source.choice((("price",), ("house size", "year"))),
         "choice": lambda: source.choice(field.choices),
     }
     return generators[field.kind]()
@@ -161,6 +162,8 @@ OPTIONAL_FIELD = FormField("threads", "int", None, "threads", optional=True)
         ("switch", False, False),
         ("choice", "b", "b"),
         ("text", " not good ", "not good"),
+        ("texts", " house size,year, ", ("house size", "year")),
+        ("texts", "", ()),
         ("optional switch", "yes", True),
         ("optional switch", "no", False),
         ("ints", "1 2, 3", (1, 2, 3)),

@@ -6,7 +6,7 @@ from typing import Literal
 
 from parnassus.data.errors import DataError
 from parnassus.data.files.tables import csv_file
-from parnassus.data.loading import open_data
+from parnassus.data.loading import check_parts, open_data
 from parnassus.data.splits import Dataset
 from parnassus.setting_types import TableData, Text
 
@@ -25,7 +25,7 @@ class TableSettings:
     def load_data(self, image_size: int | None = None) -> Dataset:
         """The data set; the settings for columns apply to .csv files, `image_size` to folders of images."""
         if is_table_file(self.data) and Path(self.data).expanduser().exists():
-            return csv_file(
+            table = csv_file(
                 Path(self.data).expanduser(),
                 target=self.target,
                 columns=self.columns,
@@ -33,6 +33,7 @@ class TableSettings:
                 missing=self.missing,
                 categories=self.categories,
             )
+            return check_parts(table)
         if self.target is not None or self.columns or self.drop:
             raise DataError(f"--target, --columns and --drop are for .csv and .tsv files; the data are {self.data}.")
         return open_data(self.data, size=image_size)

@@ -9,8 +9,8 @@ from parnassus.atlas.declarations import Entry
 from parnassus.atlas.settings import UNLIMITED, Limits, Setting, flag_name
 from parnassus.report.formatting import display_name
 
-FieldKind = Literal["int", "float", "switch", "optional switch", "choice", "text", "ints", "floats"]
-Value: TypeAlias = int | float | bool | str | tuple[float, ...] | None
+FieldKind = Literal["int", "float", "switch", "optional switch", "choice", "text", "texts", "ints", "floats"]
+Value: TypeAlias = int | float | bool | str | tuple[float, ...] | tuple[str, ...] | None
 MAX_LENGTH = 200
 """Maximum number of characters of a field."""
 ANSWERS = {"yes": True, "no": False}
@@ -46,6 +46,8 @@ class FormField:
             return None
         if self.kind in ("choice", "optional switch", "text"):
             return self._read_text(text)
+        if self.kind == "texts":
+            return tuple(str(self._read_text(part.strip())) for part in text.split(",") if part.strip())
         if self.kind in ("ints", "floats"):
             words = text.replace(",", " ").split()
             if not words:
@@ -54,7 +56,7 @@ class FormField:
         return self._read_number(text)
 
     def _read_text(self, text: str) -> Value:
-        if self.kind == "text":
+        if self.kind in ("text", "texts"):
             if not text or text.startswith("-") or not text.isprintable():
                 raise ValueError(f"{self.label} must be text that does not begin with a dash")
             return text
@@ -90,7 +92,7 @@ class FormField:
         if self.kind == "optional switch":
             return "yes" if value else "no"
         if isinstance(value, tuple):
-            return " ".join(self.format(each) for each in value)
+            return (", " if self.kind == "texts" else " ").join(map(self.format, value))
         return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
     def flags(self, value: Value) -> list[str]:
@@ -121,6 +123,7 @@ def _field(setting: Setting) -> FormField | None:
         ("choice", False): "choice",
         ("name", False): "choice",
         ("text", False): "text",
+        ("text", True): "texts",
     }
     kind = kinds.get((accepted.kind, accepted.is_sequence))
     if kind is None:
