@@ -193,13 +193,19 @@ def test_memory_refused_by_the_allocator_states_what_fits(arguments: list[str], 
     assert user_error_message(RuntimeError("shapes do not match"), arguments) is None
 
 
-def test_a_tensor_file_on_a_full_disk_has_a_one_line_message() -> None:
+def test_a_tensor_file_that_cannot_be_written_has_a_one_line_message(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    with pytest.raises(SafetensorError) as caught:
-        save_file({"x": torch.zeros(3)}, "/dev/full")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, limits[1]))  # writing fails like on a full disk
+    try:
+        with pytest.raises(SafetensorError) as caught:
+            save_file({"x": torch.zeros(100_000)}, tmp_path / "x.safetensors")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     message = str(user_error_message(caught.value))
     assert message.startswith("a file of tensors cannot be read or written: ")
     assert message.endswith("; check the file and the free space")

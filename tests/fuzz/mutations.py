@@ -83,10 +83,10 @@ def replace_by_folder(_random: Random, path: Path, _outside: Path) -> None:
 
 
 def replace_by_link(random: Random, path: Path, outside: Path) -> None:
-    """A link to another file, to itself, to nothing, to a folder, or to a device that is always full or empty."""
+    """A link to another file, to itself, to nothing, or to a folder; never to a device, which may be written to."""
     path.unlink()
-    targets: list[Path | str] = [outside / "canary.txt", outside / "canary.json", outside, path]
-    path.symlink_to(random.choice([*targets, path.with_name("missing"), "/dev/full", "/dev/null"]))
+    targets = [outside / "canary.txt", outside / "canary.json", outside, path]
+    path.symlink_to(random.choice([*targets, path.with_name("missing")]))
 
 
 def replace_by_other(random: Random, path: Path, _outside: Path) -> None:
