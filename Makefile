@@ -3,7 +3,9 @@
 # make fuzz    run 100,000 commands with random arguments and damaged files (SEED=0 FROM=0 CASES=100000, in pieces)
 # make coverage  run the same tests and report line coverage (1.5 times as long)
 # make slow    run the tests that take more than two seconds each
+# make kills   kill the runs of all experiments and resume them: ARGS="vae --minutes 30"
 # make parity  compare the parts with independent libraries, in a separate environment
+# make bands   run the laptop profile of every experiment and compare the results with their bands: ARGS="vae --minutes 30"
 # make bench   benchmark the parts against those libraries
 # make readme  update the numbers in README.md from the atlas
 # make pictures  draw the pictures of the rooms and take the screenshots of the lab in docs/
@@ -11,7 +13,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PARNASSUS := .venv/bin/parnassus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test fuzz slow coverage lint parity bench readme pictures clean
+.PHONY: demo test fuzz slow kills coverage lint parity bands bench readme pictures clean
 
 demo: .venv/ready
 	$(PARNASSUS) run diffusion_on_digits
@@ -37,6 +39,9 @@ coverage: .venv/ready
 slow: .venv/ready
 	.venv/bin/pytest -n 2 --dist loadgroup -m slow
 
+kills: .venv/ready
+	.venv/bin/python tests/kills.py $(ARGS)
+
 lint: .venv/ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -45,6 +50,9 @@ lint: .venv/ready
 
 parity: .venv-bench/ready
 	.venv-bench/bin/pytest -p no:cacheprovider -o addopts="-q --strict-markers" tests/parity
+
+bands: .venv/ready
+	.venv/bin/python tests/bands.py $(ARGS)
 
 bench: .venv-bench/ready .venv-tangents/ready
 	.venv-bench/bin/python benchmarks/startup.py

@@ -38,7 +38,7 @@ def import_example(name: str, kind: str, folder: Path) -> tuple[Path, ModuleType
 
 def test_examples_are_complete() -> None:
     assert set(EXAMPLES) == {
-        *("method", "claim", "experiment", "trained_run", "probe"),
+        *("method", "claim", "experiment", "schedule", "trained_run", "probe"),
         *("control", "control_view", "data_set", "figures", "commands"),
     }
 
@@ -69,6 +69,17 @@ def test_experiment_example_reaches_its_expected_result(tmp_path: Path) -> None:
     results = run.finish(module.Experiment()(run))
     run.close()
     assert entry.expected["test_accuracy"].holds(results["test_accuracy"])
+
+
+def test_schedule_example_reaches_and_leaves_its_peak(tmp_path: Path) -> None:
+    _, module = import_example("schedule", "experiments", tmp_path)
+    run = Run(RunFolder.create(tmp_path, "run", {}), Options(device="cpu", quiet=True))
+    module.train(run, VAE(mlp_encoder((1, 8, 8), 4), BernoulliDecoder(mlp_decoder(2, (1, 8, 8))), latent_dim=2), 20)
+    rates = run.curve("learning_rate")[1]
+    run.close()
+    assert len(rates) == 20
+    assert max(rates) == pytest.approx(1e-2, rel=0.02)
+    assert rates[-1] < 1e-3
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

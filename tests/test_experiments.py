@@ -1,15 +1,20 @@
 """Every experiment follows the conventions, and its smoke profile writes a report."""
 
 import importlib
+import itertools
 import re
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from html import unescape
 from math import isfinite
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+import torch
+from kills import find_differences
 
 from parnassus.atlas.declarations import Entry
 from parnassus.atlas.index import Atlas
@@ -19,13 +24,16 @@ from parnassus.cli.sample import AnimationOptions, CompileOptions, SampleOptions
 from parnassus.cli.tables import TableOptions
 from parnassus.report.page import split_title
 from parnassus.runs import RunFolder
-from parnassus.train import Options
-from parnassus.train.execute import execute, start
+from parnassus.train import Options, Run
+from parnassus.train.execute import Recipe, execute, start
+from parnassus.train.report_content import ReportContent
+from parnassus.train.run import BatchSource
 from parnassus.train.sample_predict_evaluate import TextSample
 from parnassus.train.trained import TrainedRun
 
 ATLAS = Atlas()
 ENTRIES = list(ATLAS.experiments.values())
+OPTIONS = Options(device="cpu", quiet=True)
 REFERENCE = re.compile(r"\((?:book|Diehl|Zhao) (?:eqs?|thm|lem|alg|def|figs?|ex|secs?|ch)\. \d")
 
 
@@ -36,11 +44,35 @@ def test_experiments_and_marks_are_found() -> None:
     assert any("sample" in entry.verbs for entry in ENTRIES)
 
 
-@pytest.fixture(params=ENTRIES, ids=lambda entry: entry.name)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(each, marks=pytest.mark.xdist_group(each.name)) for each in ENTRIES],
+    ids=[each.name for each in ENTRIES],
+)
 def entry(request: pytest.FixtureRequest) -> Entry:
     chosen = request.param
     assert isinstance(chosen, Entry)
     return chosen
+
+
+class SmokeRun(NamedTuple):
+    """A finished run of the smoke profile, with the (loop, step) of each of its steps."""
+
+    recipe: Recipe
+    folder: RunFolder
+    results: dict[str, float]
+    steps: list[tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def smoke_run(entry: Entry, tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
+    experiment = with_profile(entry, "smoke")
+    recipe = find_recipe(ATLAS, entry, experiment, "smoke")
+    folder = start(recipe, OPTIONS, tmp_path_factory.mktemp("runs"))
+    with pytest.MonkeyPatch.context() as patch:
+        steps = record_steps(patch)
+        results = execute(recipe, OPTIONS, folder)
+    return SmokeRun(recipe, folder, results, steps)
 
 
 @pytest.fixture(autouse=True)
@@ -92,20 +124,80 @@ def test_flags_have_help_and_default_and_unique_names() -> None:
             assert all(setting.help and setting.default for setting in declared), each.name
 
 
-def test_smoke_profile_writes_a_report(entry: Entry, module: ModuleType, tmp_path: Path) -> None:
-    experiment = with_profile(entry, "smoke")
-    recipe = find_recipe(ATLAS, entry, experiment, "smoke")
-    options = Options(device="cpu", quiet=True)
-    folder = start(recipe, options, tmp_path)
-    results = execute(recipe, options, folder)
+def test_smoke_profile_writes_a_report(entry: Entry, module: ModuleType, smoke_run: SmokeRun) -> None:
+    recipe, folder, results, _ = smoke_run
     assert set(recipe.expected) == set(results)
     assert all(isfinite(value) for value in results.values()), results
     assert folder.status == "finished"
     check_report((folder.path / "report.html").read_text(encoding="utf-8"), entry.title)
-    if entry.verbs and hasattr(experiment, "model"):
+    if entry.verbs and hasattr(recipe.experiment, "model"):
         assert not TrainedRun.open(folder).model.training
     if "sample" in entry.verbs:
         check_samples(folder, module)
+
+
+FAILURES = ("first", "middle", "last", "evaluation")
+"""When a run fails: after its first step, in the middle, before its last step, after all steps."""
+
+
+def record_steps(patch: pytest.MonkeyPatch, fail_after: int | None = None) -> list[tuple[int, int]]:
+    """The (loop, step) of each step from now on; the step after `fail_after` steps raises a ZeroDivisionError."""
+    steps, loops, original = list[tuple[int, int]](), itertools.count(), Run.steps
+
+    def recorded_steps(run: Run, batches: BatchSource[object] | int) -> Iterator[tuple[int, object]]:
+        loop = next(loops)
+        for step, batch in original(run, batches):
+            yield step, batch
+            if len(steps) == fail_after:
+                raise ZeroDivisionError
+            steps.append((loop, step))
+        if len(steps) == fail_after:
+            raise ZeroDivisionError
+
+    patch.setattr(Run, "steps", recorded_steps)
+    return steps
+
+
+def test_resumed_run_is_bit_identical(
+    entry: Entry, smoke_run: SmokeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_resume(smoke_run, FAILURES[ENTRIES.index(entry) % len(FAILURES)], tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("failure", FAILURES)
+def test_resumed_run_is_bit_identical_after_every_failure(
+    failure: str, smoke_run: SmokeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_resume(smoke_run, failure, tmp_path, monkeypatch)
+
+
+def check_resume(smoke_run: SmokeRun, failure: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a failure in the step after a checkpoint changes neither results nor weights nor metrics."""
+    count = len(smoke_run.steps)
+    if count < 2:
+        return  # nothing to resume
+    fail_after = {"first": 1, "middle": count // 2, "last": count - 1, "evaluation": count}[failure]
+    next_step = smoke_run.steps[fail_after][1] if fail_after < count else 0  # 0: the checkpoint at the end of a loop
+    options = replace(OPTIONS, save_steps=next_step)
+    folder = start(smoke_run.recipe, options, root)
+    monkeypatch.setattr(ReportContent, "figure", lambda *_: None)
+    with monkeypatch.context() as patch:
+        record_steps(patch, fail_after)
+        with pytest.raises(ZeroDivisionError):
+            run_without_report(smoke_run.recipe, options, folder)
+    run_without_report(smoke_run.recipe, options, folder)
+    assert find_differences(smoke_run.folder, folder) == []
+
+
+def run_without_report(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, float]:
+    threads = torch.get_num_threads()
+    run = Run(folder, options)
+    try:
+        return run.finish(recipe.experiment(run))
+    finally:
+        run.close()
+        torch.set_num_threads(threads)
 
 
 def check_report(html: str, title: str) -> None:

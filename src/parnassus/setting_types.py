@@ -8,7 +8,7 @@
 """
 
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias, TypeVar, get_args
 
 Number = TypeVar("Number", int, float)
 
@@ -77,3 +77,7 @@ TextData: TypeAlias = Annotated[str, BuiltIn("pydoc", "tiny_shakespeare", "moby_
 EnvironmentId: TypeAlias = Annotated[
     str, BuiltIn("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "Pendulum-v1", "LunarLander-v3")
 ]
+DATA_NAMES: frozenset[str] = frozenset(
+    name for kind in (AnyData, SoundData, TextData) for name in get_args(kind)[1].names
+) | {"jsb_chorales", "multi30k"}
+"""The names of all built-in data sets."""

@@ -158,17 +158,24 @@ def test_accuracy_on_a_folder_with_some_of_the_classes(
         found = [Path(str(each["sound"])).parent.name == each["class"] for each in rows if each["tokens"] == tokens]
         assert row[f"{name}_accuracy"] == pytest.approx(sum(found) / len(paths))
     write_wav(tmp_path / "bell" / "0.wav", [0.5] * 100)
-    with pytest.raises(DataError, match=r"must have 8000 samples per second and classes among .*; got 8000 .* bell, "):
+    with pytest.raises(DataError, match=r"must have classes among .*; got classes bell, "):
         sound_classifier.Evaluate(str(tmp_path))([trained])
+
+
+def test_sounds_of_another_rate_are_resampled(trained_run: "Callable[..., TrainedRun]", tmp_path: Path) -> None:
+    trained = trained_run(NAME)
+    slow, fast = (torch.arange(rate // 2) / rate for rate in (RATE, 44_100))
+    tones = {}
+    for name, times, rate in (("slow", slow, RATE), ("fast", fast, 44_100)):
+        write_wav(tmp_path / f"{name}.wav", (0.5 * (2 * torch.pi * 300 * times).sin()).tolist(), rate=rate)
+        tones[name] = [row["probability"] for row in classify(trained, tmp_path / f"{name}.wav")]
+    assert tones["fast"][:2] == pytest.approx(tones["slow"][:2], rel=0.05)  # the third depends on the phase
 
 
 def test_invalid_wav_files_raise_data_error(trained_run: "Callable[..., TrainedRun]", tmp_path: Path) -> None:
     trained = trained_run(NAME)
-    write_wav(tmp_path / "fast.wav", [0.5] * 10, rate=44_100)
     write_wav(tmp_path / "silent.wav", [0.0] * 10)
     (tmp_path / "text.wav").write_text("not a sound")
-    with pytest.raises(DataError, match=r"fast\.wav must have 8000 samples per second, as in training; got 44100"):
-        classify(trained, tmp_path / "fast.wav")
     with pytest.raises(DataError, match=r"silent\.wav is silent"):
         classify(trained, tmp_path / "silent.wav")
     with pytest.raises(DataError, match=r"text\.wav is not a PCM WAV file"):

@@ -70,7 +70,10 @@ def test_version_flag(capsys: pytest.CaptureFixture[str]) -> None:
             ["run", "classifier"],
             "'classifier' is ambiguous; it matches classifier_guidance_on_digits, classifier_on_digits, ",
         ),
-        (["show", "latemt"], "'latemt' is not an id, an experiment, a subject or a symbol (did you mean latent"),
+        (
+            ["show", "latemt"],
+            "'latemt' is not an id, an experiment, a subject, a data set or a symbol (did you mean latent",
+        ),
         (["check", "NOPE"], "'NOPE' is not an id, a part of one, a subject or a claim"),
         (["atlas", "B99"], "no row matches 'B99'"),
         (["list", "nowhere"], "no subject 'nowhere' has experiments; those that have: "),

@@ -247,6 +247,19 @@ def generate_text(run: Path, out: Path, capsys: pytest.CaptureFixture[str], *fla
     return str(streamed.out)
 
 
+@pytest.mark.parametrize("link", ["samples", "samples/seed-0.npy"])
+def test_samples_are_not_written_through_a_link(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], link: str
+) -> None:
+    run, victim = tmp_path / "run", tmp_path / "victim"
+    shutil.copytree(trained, run, ignore=shutil.ignore_patterns("samples"))
+    victim.mkdir() if link == "samples" else victim.write_text("valuable")
+    (run / link).parent.mkdir(exist_ok=True)
+    (run / link).symlink_to(victim)
+    assert "points outside the run's folder" in error_message(monkeypatch, capsys, str(run))
+    assert list(victim.iterdir()) == [] if victim.is_dir() else victim.read_text() == "valuable"
+
+
 def test_text_is_streamed_and_saved(text_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ("--prompt", "the cat", "--max-new-tokens", "50", "--temperature", "0.9", "--top-k", "9", "--top-p", "0.95")
     first, repeated = (

@@ -13,7 +13,7 @@ from parnassus.lab.library import Library
 from parnassus.runs import RunFolder
 
 
-def create_run(root: Path, name: str, *, age: float = 0.0, **files: object) -> RunFolder:
+def create_run(root: Path, name: str, *, age: float = 0.0, **files: dict[str, object]) -> RunFolder:
     """A run folder manually, `age` seconds old; `result=…` writes its result.json."""
     folder = RunFolder.create(root, name, {"experiment": "pca_on_digits", "profile": "smoke"}, stamp=False)
     for file, content in files.items():

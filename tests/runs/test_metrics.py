@@ -11,13 +11,35 @@ from parnassus.runs.metrics import Metrics, read_metrics
 def test_values_are_bit_identical_after_truncation(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path)
     metrics.append(0, {"loss": 0.1 + 0.2, "rate": 1e-300})
-    size = metrics.flush()
+    mark = metrics.sync()
     metrics.append(1, {"loss": 5.0})
     metrics.close()
-    truncated = Metrics(tmp_path, size)
+    truncated = Metrics(tmp_path, mark)
     truncated.append(1, {"loss": 1 / 3})
     truncated.close()
     assert read_metrics(tmp_path / "metrics.csv") == {"loss": ([0, 1], [0.1 + 0.2, 1 / 3]), "rate": ([0], [1e-300])}
+
+
+def damage(path: Path, how: str) -> None:
+    content = path.read_bytes()
+    path.unlink()
+    if how != "missing":
+        path.write_bytes(content[:-3] if how == "shorter" else content.replace(b"1.5", b"1.6"))
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"), [("missing", "missing"), ("shorter", "shorter than"), ("changed", "different from what")]
+)
+def test_file_that_does_not_match_the_checkpoint_raises(tmp_path: Path, how: str, reason: str) -> None:
+    metrics = Metrics(tmp_path)
+    metrics.append(0, {"loss": 1.5})
+    mark = metrics.sync()
+    metrics.close()
+    damage(metrics.path, how)
+    before = metrics.path.read_bytes() if metrics.path.exists() else None
+    with pytest.raises(RunError, match=rf"metrics.csv is .*{reason}.*start the run again"):
+        Metrics(tmp_path, mark)
+    assert before == (metrics.path.read_bytes() if metrics.path.exists() else None)
 
 
 def test_incomplete_last_line_is_ignored(tmp_path: Path) -> None:

@@ -1,17 +1,22 @@
 """Runs of a toy experiment: seeding, logging, checkpoints and resuming."""
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam
+from torch.optim.lr_scheduler import OneCycleLR
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from parnassus.data import Split
-from parnassus.data.seeds import derive_seed
+from parnassus.data.seeds import derive_seed, derive_seeds
 from parnassus.runs import NotFiniteError, RunError, RunFolder, RunInterrupted
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import Options, Run, at_least, between, descend
@@ -100,6 +105,12 @@ def test_mixed_seeds_are_distinct_and_unbiased() -> None:
     assert abs(float(low_bits.mean()) - 0.5) < 0.02
 
 
+def test_seeds_of_consecutive_steps_equal_single_seeds() -> None:
+    for first in (0, 7, 2**62):  # 2,000 seeds are more than one block
+        seeds = list(islice(derive_seeds(9, 2**63 - 1, start=first), 2_000))
+        assert seeds == [derive_seed(9, 2**63 - 1, first + step) for step in range(2_000)]
+
+
 def test_divergence_raises_not_finite_error(tmp_path: Path) -> None:
     with pytest.raises(NotFiniteError, match=r"the weights slope \(step \d+\)|1_loss at step"):
         run_to_end(Experiment(diverge=True), tmp_path)
@@ -165,11 +176,122 @@ def test_checkpoint_of_another_model_raises_run_error(tmp_path: Path) -> None:
     run = Run(folder, OPTIONS)
     run.prepare(LinearModel(), partial(SGD, lr=0.1))
     run.checkpoint()
-    other = Run(folder, OPTIONS)
-    with pytest.raises(RunError, match=r"does not match this model.*slope"):
-        other.prepare(Wide(), partial(SGD, lr=0.1))
     run.close()
+    other = Run(folder, OPTIONS)
+    other.prepare(Wide(), partial(SGD, lr=0.1))
+    with pytest.raises(RunError, match=r"does not match this model.*slope"):
+        next(other.steps(1))
     other.close()
+
+
+class Accumulator:
+    """A kept object: the sum of the values it was given."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def state_dict(self) -> dict[str, object]:
+        return {"total": self.total}
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        self.total = float(str(state["total"]))
+
+
+@dataclass(frozen=True)
+class Scheduled(Experiment):
+    """A loop with a schedule, a moving average and an object that is created inside the loop."""
+
+    def __call__(self, run: Run) -> Mapping[str, float]:
+        data = Split(torch.randn(50, 3, generator=torch.Generator().manual_seed(0)))
+        model, optimizer, schedule = run.prepare(
+            LinearModel(),
+            partial(Adam, lr=0.05),
+            partial(OneCycleLR, max_lr=0.05, total_steps=self.steps + 1),
+        )
+        average: AveragedModel = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9))
+        run.keep("average", average)
+        at_start, total = float(model.slope.detach().sum()), None
+        for step, loss in descend(run, model, optimizer, data.batches(8, self.steps)):
+            if total is None:
+                total = Accumulator()
+                run.keep("total", total)
+            total.total += float(loss)
+            average.update_parameters(model)
+            schedule.step()
+            run.log(step, loss=loss, learning_rate=schedule.get_last_lr()[0])
+            if (0, step) == self.fail_at:
+                raise ZeroDivisionError
+        assert total is not None
+        averaged = float(average.module.slope.detach().sum())  # type: ignore[operator]  # a LinearModel
+        return {"at_start": at_start, "averaged": averaged, "total": total.total}
+
+
+@pytest.mark.parametrize("fail_at", [1, 4, 20, 39])
+def test_schedules_and_objects_of_the_loop_resume_bit_identically(tmp_path: Path, fail_at: int) -> None:
+    options = replace(OPTIONS, save_steps=4 if fail_at > 1 else 1)
+    uninterrupted, first = run_to_end(Scheduled(), tmp_path, options)
+    resumed, second = run_to_end(Scheduled(fail_at=(0, fail_at)), tmp_path, options)
+    assert resumed == uninterrupted
+    for name in ("metrics.csv", "weights.safetensors"):
+        assert (first.path / name).read_bytes() == (second.path / name).read_bytes()
+
+
+def test_checkpoint_is_renamed_between_the_syncs_of_its_metrics_and_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(RunFolder.create(tmp_path, "toy", {}), OPTIONS)
+    names = {path.stat().st_ino: path.name for path in (run.folder, run.folder / "metrics.csv")}
+    events: list[str] = []
+    fsync, replace_file = os.fsync, Path.replace
+
+    def recorded_fsync(descriptor: int) -> None:
+        fsync(descriptor)
+        events.append(f"sync {names.get(os.fstat(descriptor).st_ino, 'new file')}")
+
+    def recorded_replace(path: Path, target: Path) -> Path:
+        events.append(f"rename to {target.name}")
+        return replace_file(path, target)
+
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    monkeypatch.setattr(Path, "replace", recorded_replace)
+    run.checkpoint()
+    run.close()
+    sync_folder = [] if os.name == "nt" else [f"sync {run.folder.name}"]  # Windows has no such call
+    assert events == ["sync metrics.csv", "sync new file", "rename to checkpoint.safetensors", *sync_folder]
+
+
+WRITTEN_FILES = (
+    *("metrics.csv", "log.txt", ".lock", ".pid", "progress.json", "story.json", "model.json", "error.json"),
+    *("checkpoint.safetensors", "weights.safetensors", "result.json", "report.html", "figures/metric-loss.svg"),
+)
+
+
+@pytest.mark.parametrize("name", [*WRITTEN_FILES, *(f".{name}.new" for name in WRITTEN_FILES[3:-1]), "figures"])
+def test_links_in_a_run_folder_are_not_followed(tmp_path: Path, name: str) -> None:
+    """A link is replaced, or the run ends with a RunError; what it points to does not change."""
+    victim = tmp_path / "victim"
+    if name == "figures":
+        victim.mkdir()
+    else:
+        victim.write_text("valuable")
+    recipe = Recipe("toy", "A toy", Experiment(), {})
+    folder = start(recipe, OPTIONS, tmp_path)
+    path = folder.path / name
+    if path.is_dir():
+        path.rmdir()
+    path.symlink_to(victim)
+    with suppress(RunError):
+        execute(recipe, OPTIONS, folder)
+    assert list(victim.iterdir()) == [] if victim.is_dir() else victim.read_text() == "valuable"
+
+
+def test_write_through_a_link_raises_run_error(tmp_path: Path) -> None:
+    folder = start(Recipe("toy", "A toy", Experiment(), {}), OPTIONS, tmp_path)
+    (tmp_path / "victim").write_text("valuable")
+    (folder.path / "metrics.csv").symlink_to(tmp_path / "victim")
+    with pytest.raises(RunError, match=r"not written through links; remove the link .*metrics\.csv"):
+        Run(folder, OPTIONS)
+    assert (tmp_path / "victim").read_text() == "valuable"
 
 
 def test_use_all_cores_respects_the_threads_option(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """What a module of a room declares: claims, errata, experiments, probes and commands, as the index stores them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import inf
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from parnassus.atlas.bands import Band
 from parnassus.atlas.settings import Setting
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 RUN_VERBS = {"Sample": "sample", "Predict": "predict", "Evaluate": "evaluate"}
 """Optional dataclasses of an experiment, with the verbs that they implement."""
@@ -110,6 +113,8 @@ class Command(Declaration):
     verb: str
     module: str
     help: str
+    example: str = ""  # use on a run, {run}, if the verb takes runs of some experiments
+    method: str = ""  # the method that these experiments have
 
 
 def entry_as_plain(entry: Entry) -> dict[str, Any]:
@@ -149,10 +154,9 @@ def _settings_from_plain(plain: Iterable[Sequence[str]]) -> tuple[Setting, ...]:
     return tuple(Setting(*each) for each in plain)
 
 
-def declared_fields(declared: object) -> dict[str, Any]:
+def declared_fields(declared: "DataclassInstance") -> dict[str, Any]:
     """The fields of a dataclass by name, without cached properties."""
-    fields: Mapping[str, object] = type(declared).__dataclass_fields__  # type: ignore[attr-defined]
-    return {name: getattr(declared, name) for name in fields}
+    return {each.name: getattr(declared, each.name) for each in fields(declared)}
 
 
 def _finite(bound: float) -> float | None:

@@ -85,11 +85,16 @@ def read_experiment(path: Path) -> Entry:
 
 
 def read_commands(path: Path) -> list[Command]:
-    """The verbs that a room's `commands` file declares as `COMMANDS = {"verb": "One line of help."}`."""
+    """The verbs that a room's `commands` file declares as `COMMANDS = {"verb": "One line of help."}`.
+
+    `RUN_EXAMPLES = {"verb": ("verb {run} --flag", "method")}` has those that use runs of experiments with a method.
+    """
     with _parse_file(path) as (tree, _):
         values = _assignments(tree)
-        declared = ast.literal_eval(values["COMMANDS"]) if "COMMANDS" in values else {}
-        return [Command(verb, _module(path), line) for verb, line in declared.items()]
+        declared, examples = (
+            ast.literal_eval(values[name]) if name in values else {} for name in ("COMMANDS", "RUN_EXAMPLES")
+        )
+        return [Command(verb, _module(path), line, *examples.get(verb, ())) for verb, line in declared.items()]
 
 
 def read_settings(path: Path, name: str) -> tuple[Setting, ...]:

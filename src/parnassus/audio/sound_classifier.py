@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.models.vit import vit
 from parnassus.audio.mu_law import companded_levels, mu_law_encode
 from parnassus.audio.spectra import cepstra, log_mel_spectrogram, mel_filters
@@ -102,6 +103,7 @@ class SoundClassifier(nn.Module):
         logits: Tensor = self.transformer(self.token_image(waves))
         return logits
 
+    @accepts_arrays
     def loss(self, waves: Float[Tensor, "batch time"], label: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """Mean of −log p(label)."""
         return cross_entropy(self(waves), label)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from itertools import groupby
+from pathlib import Path
 from textwrap import wrap
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from parnassus.atlas.declarations import Entry, Mark
 from parnassus.atlas.index import AmbiguousError, Atlas, UnknownError, load_atlas, nearest_names
 from parnassus.atlas.settings import flag_name
 from parnassus.cli.plain_table import plain_table
+from parnassus.setting_types import DATA_NAMES
 
 console = Console(highlight=False)
 
@@ -39,7 +41,7 @@ def list_experiments(room: str | None) -> int:
 
 
 def show_anything(name: str) -> int:
-    """Print an id or a part of one, an experiment, a room or a symbol."""
+    """Print an id or a part of one, an experiment, a room, a symbol or a data set."""
     atlas = load_atlas()
     if name in atlas.rows:
         _show_row(atlas, atlas.rows[name])
@@ -56,10 +58,32 @@ def show_anything(name: str) -> int:
         except AmbiguousError:
             raise
         except UnknownError:
+            if _show_data(name):
+                return 0
             symbols = [symbol.split(".")[-1] for row in atlas.rows.values() for symbol in row.symbols]
             near = nearest_names(name, [*atlas.experiments, *atlas.rooms, *symbols, *atlas.rows])
-            raise UnknownError(f"{name!r} is not an id, an experiment, a subject or a symbol{near}") from None
+            raise UnknownError(
+                f"{name!r} is not an id, an experiment, a subject, a data set or a symbol{near}"
+            ) from None
     return 0
+
+
+def _show_data(name: str) -> bool:
+    """Print the card of a data set; False if there is none of this name."""
+    if name.lower().replace("-", "_") not in DATA_NAMES and not Path(name).expanduser().exists():
+        return False
+    from parnassus.data.cards import data_card  # loads torch, which other entries do not need
+
+    card = data_card(name)
+    console.print(f"[bold]{escape(card.name)}[/]\n{escape(card.about)}\n")
+    table = plain_table()
+    table.show_header = False
+    for _ in range(2):
+        table.add_column(overflow="fold")
+    for label, text in card.lines:
+        table.add_row(f"[dim]{label}[/]", escape(text))
+    console.print(table)
+    return True
 
 
 def _is_called(symbol: str, name: str) -> bool:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from parnassus.cli.error_messages import user_error_message
+from parnassus.notices import pass_notices
 
 DESCRIPTION = """Deep learning from one neuron to AlphaZero.
 
@@ -22,7 +23,8 @@ def main() -> None:
     arguments = sys.argv[1:]
     limit_thread_spinning()
     try:
-        code = dispatch(arguments)
+        with pass_notices(print_notice):
+            code = dispatch(arguments)
         sys.stdout.flush()  # inside the try block, which handles a closed pipe
     except BrokenPipeError:  # the reader closed the pipe: parnassus list | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -36,6 +38,12 @@ def main() -> None:
         print(f"parnassus: {message}", file=sys.stderr)
         code = 2
     sys.exit(code)
+
+
+def print_notice(line: str) -> None:
+    """Print a message on the user's data; under torchrun, in the first process only."""
+    if os.environ.get("RANK", "0") == "0":
+        print(line, file=sys.stderr)
 
 
 def limit_thread_spinning() -> None:

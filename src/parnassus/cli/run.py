@@ -26,7 +26,7 @@ from parnassus.runs.metrics import read_metrics
 from parnassus.train.devices import choose_device
 from parnassus.train.execute import Experiment, Recipe, execute, options_from, start
 from parnassus.train.options import Options
-from parnassus.train.parallel import is_under_torchrun
+from parnassus.train.parallel import is_under_torchrun, world_from_environment
 from parnassus.train.trained import find_entry, rebuild_experiment
 
 Profile = Literal["smoke", "laptop", "gpu"]
@@ -57,7 +57,7 @@ def run(arguments: list[str]) -> int:
     try:
         return execute_and_print(recipe, options, folder)
     except Exception:
-        if has_no_progress(folder):
+        if world_from_environment().rank == 0 and has_no_progress(folder):
             shutil.rmtree(folder.path, ignore_errors=True)
         raise
 
@@ -82,8 +82,6 @@ def execute_and_print(recipe: Recipe, options: Options, folder: RunFolder) -> in
             file=sys.stderr,
         )
         return 130
-    from parnassus.train.parallel import world_from_environment
-
     if world_from_environment().rank == 0:
         print_results(recipe, numbers, folder)
     return 0
@@ -170,13 +168,22 @@ def find_recipe(atlas: Atlas, entry: Entry, experiment: Experiment, profile: str
     formulas = [Formula(row.title, f"{row.id} · {row.source}", row.formula) for row in covered if row.formula]
     return Recipe(
         name=entry.name,
-        title=entry.title,
+        title=title_for(entry, experiment),
         experiment=experiment,
         expected=entry.expected,
         formulas=tuple(formulas[:4]),
         profile=profile,
         bands_apply=entry.bands_apply(profile, asdict(experiment)),
     )
+
+
+def title_for(entry: Entry, experiment: Experiment) -> str:
+    """The title of the experiment, or, for other data than those it speaks of, its method and the data."""
+    data, default = getattr(experiment, "data", None), entry.defaults.get("data")
+    if not isinstance(data, str) or data == default:
+        return entry.title
+    method = entry.name.partition("_on_")[0].removesuffix(f"_{default}").replace("_", " ")
+    return f"{method} on {Path(data).name}"
 
 
 def _flag_value(flag: str, arguments: list[str]) -> str | None:

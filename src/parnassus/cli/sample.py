@@ -72,7 +72,9 @@ def sample(arguments: list[str]) -> int:
 def draw_samples(trained: TrainedRun, how: Sample | TextSample, options: SampleOptions) -> Path:
     """Draw samples and write them to the run's folder or to --out; returns their path without suffix."""
     check_seed(options.seed)
-    path = options.out or trained.folder.path / "samples" / f"seed-{options.seed}"
+    path = options.out or trained.folder.file("samples") / f"seed-{options.seed}"
+    for suffix in () if options.out else (".npy", ".txt"):
+        trained.folder.file(f"samples/{path.name}{suffix}")  # rejects a link to a file outside
     if path.suffix in (".npy", ".png", ".svg", ".gif", ".txt"):
         path = path.with_suffix("")
     return (

@@ -29,10 +29,10 @@ def list_(room: Positional[str | None] = None, /) -> int:
 
 
 def show(name: Positional[str], /) -> int:
-    """Show an item of the sources (by id), an experiment, a subject or a symbol.
+    """Show an item of the sources (by id), an experiment, a subject, a symbol, or the card of a data set.
 
     Args:
-        name: for example B4.3-4, B4.3, vae, latent or PCA
+        name: for example B4.3-4, B4.3, vae, latent, PCA, mnist or my.csv
     """
     from parnassus.cli.listing import show_anything
 

@@ -10,15 +10,27 @@ from parnassus.data.downloads.images import cifar10, fashion_mnist, membrane, mn
 from parnassus.data.downloads.status import DataStatus, data_status
 from parnassus.data.downloads.texts import TextDataset, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
 from parnassus.data.errors import DataError
+from parnassus.data.files.arrays import array_file
 from parnassus.data.files.image_folder import image_folder
-from parnassus.data.files.sound import Recordings, SoundDataset, read_wav, spoken_digits, wav_folder
-from parnassus.data.files.tables import array_file, csv_file
-from parnassus.data.loading import open_curve, open_data, open_images, open_labelled_images, open_sounds, open_text
+from parnassus.data.files.sound import Recordings, SoundDataset, spoken_digits, wav_folder
+from parnassus.data.files.tables import csv_file
+from parnassus.data.files.wav import read_wav, resample
+from parnassus.data.loading import (
+    check_target,
+    open_curve,
+    open_data,
+    open_grey_images,
+    open_images,
+    open_labelled_images,
+    open_sounds,
+    open_text,
+)
 from parnassus.data.plane_points import SampledPoints, open_points
 from parnassus.data.preparation.partition import standardise_features
 from parnassus.data.preparation.regression_task import RegressionTask
 from parnassus.data.sentence_pairs import open_pairs
 from parnassus.data.splits import Batches, Dataset, Split
+from parnassus.data.table_settings import TableSettings
 
 __all__ = [
     "Batches",
@@ -31,10 +43,12 @@ __all__ = [
     "SampledPoints",
     "SoundDataset",
     "Split",
+    "TableSettings",
     "TextDataset",
     "Translations",
     "array_file",
     "breast_cancer",
+    "check_target",
     "cifar10",
     "csv_file",
     "data_folder",
@@ -55,6 +69,7 @@ __all__ = [
     "names",
     "open_curve",
     "open_data",
+    "open_grey_images",
     "open_images",
     "open_labelled_images",
     "open_pairs",
@@ -63,6 +78,7 @@ __all__ = [
     "open_text",
     "pydoc_text",
     "read_wav",
+    "resample",
     "sample_images",
     "spoken_digits",
     "standardise_features",

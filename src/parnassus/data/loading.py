@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import torch
+
 from parnassus.data.built_in import toy
 from parnassus.data.built_in.embedded import breast_cancer, diabetes, iris, linnerud, load_digits, wine
 from parnassus.data.built_in.mnist_mini import mnist_mini
@@ -13,25 +15,29 @@ from parnassus.data.built_in.vowels import vowels
 from parnassus.data.downloads.images import cifar10, fashion_mnist, membrane, mnist
 from parnassus.data.downloads.texts import TextDataset, moby_dick, names, pydoc_text, text_file, tiny_shakespeare
 from parnassus.data.errors import DataError
+from parnassus.data.files.arrays import array_file
 from parnassus.data.files.image_folder import image_folder
 from parnassus.data.files.sound import SoundDataset, spoken_digits, wav_folder
-from parnassus.data.files.tables import array_file, csv_file
+from parnassus.data.files.tables import csv_file
 from parnassus.data.splits import Dataset, Split
+from parnassus.notices import notify
 
 Loaded = TypeVar("Loaded")
+LUMA = (0.299, 0.587, 0.114)
+"""Weights of red, green and blue in the brightness of a pixel (ITU-R BT.601)."""
 
 
-def open_data(spec: str | Path, *, size: tuple[int, int] | None = None) -> Dataset:
+def open_data(spec: str | Path, *, size: tuple[int, int] | int | None = None) -> Dataset:
     """A data set by name (`digits`, `mnist`, `moons`, …), an image folder by class, or a .npz, .npy or .csv file.
 
-    `size` = (height, width) resizes the images of a folder.
+    `size`, (height, width) or the side of a square, resizes the images of a folder.
     """
     loader = _find_loader(spec, DATASETS)
     if loader is not None:
         return loader()
     path = _check_path(spec, DATASETS, "an image folder, a .npz, .npy or .csv file")
     if path.is_dir():
-        return check_parts(image_folder(path, size=size))
+        return check_parts(image_folder(path, size=(size, size) if isinstance(size, int) else size))
     suffix = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     readers = {"csv": csv_file, "tsv": csv_file, "npy": array_file, "npz": array_file}
     if suffix not in readers:
@@ -51,15 +57,27 @@ def check_parts(dataset: Dataset) -> Dataset:
 
 def open_images(spec: str | Path, size: int | None = None) -> Dataset:
     """A data set of images; `size` resizes the images of a folder to squares."""
-    data = open_data(spec, size=None if size is None else (size, size))
+    data = open_data(spec, size=size)
     if len(data.shape) != 3:
         raise DataError(f"{spec} must contain images; its examples have shape {data.shape}.")
     return data
 
 
-def open_labelled_images(spec: str | Path) -> Dataset:
-    """A data set of images with class labels."""
-    data = open_data(spec)
+def open_grey_images(spec: str | Path, size: int | None = None) -> Dataset:
+    """A data set of images with one channel, for models of black and white pixels; colour images are converted."""
+    data = open_images(spec, size)
+    if data.shape[0] == 1:
+        return data
+    if data.shape[0] != 3:
+        raise DataError(f"{spec} must contain grey or colour images; its examples have shape {data.shape}.")
+    notify(f"{data.name}: the colour images are converted to grey, since the model is one of black and white pixels")
+    weights = torch.tensor(LUMA)[:, None, None]
+    return data.map(lambda x: (x * weights).sum(1, keepdim=True))
+
+
+def open_labelled_images(spec: str | Path, size: int | None = None) -> Dataset:
+    """A data set of images with class labels; `size` resizes the images of a folder to squares."""
+    data = open_data(spec, size=size)
     check_labelled_images(data)
     return data
 
@@ -71,6 +89,19 @@ def check_labelled_images(dataset: Dataset) -> None:
             f"{dataset.name} must consist of images with class labels; its examples have shape {dataset.shape}, "
             f"with {len(dataset.classes)} classes"
         )
+
+
+def check_target(dataset: Dataset) -> None:
+    """Raise a DataError unless the target of the training examples has at least two values."""
+    y = dataset.train.y
+    if y is None or bool((y != y[:1]).any()):
+        return
+    only = dataset.classes[int(y[0])] if dataset.classes else f"{float(y.flatten()[0]):g}"
+    name = f"the target {dataset.target!r}" if dataset.target else "the target"
+    raise DataError(
+        f"{name} of {dataset.name} must have at least two values among the training examples; all are {only}; "
+        "another column of a table is chosen by --target."
+    )
 
 
 def open_curve(spec: str | Path) -> Dataset:

@@ -13,6 +13,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from parnassus.data.errors import DataError
+from parnassus.data.preparation.table_preparation import TablePreparation
 from parnassus.data.seeds import derive_seed
 from parnassus.errors import check_non_negative
 
@@ -157,7 +158,8 @@ class Split:
 class Dataset:
     """A named train and test split, the names of its classes, and its origin.
 
-    A table also has the names of its feature columns and of its target column.
+    A table also has the names of its feature columns and of its target column; one that was read from a CSV file, the
+    preparation that turns its cells into features.
     """
 
     name: str
@@ -167,6 +169,7 @@ class Dataset:
     about: str = ""
     columns: tuple[str, ...] = ()
     target: str = ""
+    table: TablePreparation | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

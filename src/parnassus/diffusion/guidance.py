@@ -10,6 +10,7 @@ from torch import Tensor
 from parnassus.diffusion.chain.forward_process import Denoiser, extract
 from parnassus.diffusion.chain.predictions import x0_from_noise
 from parnassus.diffusion.chain.schedules import Schedule
+from parnassus.errors import check_same_shape
 
 
 @runtime_checkable
@@ -77,6 +78,7 @@ def class_gradient(
     label: Int[Tensor, " batch"],
 ) -> Float[Tensor, "batch *event"]:
     """∇ log p(y | x_t) for a `classifier(x, t)` that returns logits (book eq. 13.92)."""
+    check_same_shape(t=t, label=label)
     with torch.enable_grad():
         point = x.detach().requires_grad_()
         log_prob = classifier(point, t).log_softmax(1).gather(1, label[:, None])

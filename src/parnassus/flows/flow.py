@@ -8,6 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
+from parnassus.arrays import accepts_arrays
+
 
 @runtime_checkable
 class Invertible(Protocol):
@@ -115,12 +117,14 @@ class Flow(nn.Module):
         self.transform: Invertible = transform
         self.base = base
 
+    @accepts_arrays
     def log_prob(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
         """The exact logarithm of the density, in nats (book eq. 13.2)."""
         z, log_det = self.transform.inverse(x)
         log_prob: Tensor = self.base().log_prob(z)
         return log_prob + log_det
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         """−(1/N) Σ_n log p_x(x_n): KL(q ‖ p_x) up to the entropy of the data (book eq. 13.9)."""
         return -self.log_prob(x).mean()

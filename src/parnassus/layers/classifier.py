@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.layers.activations import Activation, identity, relu
 from parnassus.layers.dense import Dense, mlp
 from parnassus.layers.dropout import Dropout
@@ -27,12 +28,15 @@ class Classifier(nn.Module):
         logits: Tensor = self.network(x)
         return logits
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *example"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """Mean cross-entropy over the batch (book eq. 1.20)."""
         if len(x) == 0:
             raise ValueError("loss needs at least one example; got an empty batch")
         return cross_entropy(self(x), y).mean()
 
+    @accepts_arrays
+    @torch.no_grad()
     def predict(self, x: Float[Tensor, "batch *example"]) -> Int[Tensor, " batch"]:
         """The class of the largest logit."""
         logits: Tensor = self(x)
@@ -113,6 +117,7 @@ class Evaluation(NamedTuple):
 
 
 @torch.no_grad()
+@accepts_arrays
 def evaluate(
     model: nn.Module, x: Float[Tensor, "count *example"], y: Int[Tensor, " count"], *, batch_size: int = 1_000
 ) -> Evaluation:

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.errors import check_same_shape
+
 ExampleLoss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """loss(prediction, target), one value per example."""
 
@@ -22,6 +24,7 @@ class RiskEstimate(NamedTuple):
 
 def zero_one_loss(prediction: Int[Tensor, " batch"], label: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
     """1 where the predicted class is wrong, else 0 (Diehl sec. 1.3)."""
+    check_same_shape(prediction=prediction, label=label)
     return (prediction != label).to(torch.get_default_dtype())
 
 

@@ -9,8 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
+from parnassus.arrays import accepts_arrays
 from parnassus.convolution.augmentation import random_affine
 from parnassus.convolution.residual import basic_block, resnet, small_stem
+from parnassus.errors import check_same_shape
 from parnassus.optim.optimisers.adam import AdamW
 from parnassus.optim.training.learning_rate_schedules import one_cycle_rate
 
@@ -35,6 +37,7 @@ class FeatureNetwork:
     head: Callable[[Tensor], Tensor]
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         x: Float[Tensor, "count channels height width"],
@@ -81,7 +84,9 @@ class FeatureNetwork:
 
     def accuracy(self, x: Float[Tensor, "count channels height width"], labels: Int[Tensor, " count"]) -> float:
         """Fraction of the images that are classified correctly."""
-        return float((self(x).log_probs.argmax(1) == labels).double().mean())
+        predicted = self(x).log_probs.argmax(1)
+        check_same_shape(predictions=predicted, labels=labels)
+        return float((predicted == labels).double().mean())
 
 
 def inception(weights: Path) -> FeatureNetwork:

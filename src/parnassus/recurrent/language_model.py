@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.text.autoregressive_model import State, next_token_nll
 
 
@@ -45,6 +46,7 @@ class RecurrentLanguageModel(nn.Module):
         """−log p(x_{t+1} | x_1 … x_t) of each token except the first."""
         return next_token_nll(self(tokens[:, :-1]), tokens)
 
+    @accepts_arrays
     def loss(self, tokens: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, ""]:
         """Mean −log p per token, in nats."""
         return self.nll(tokens).mean()

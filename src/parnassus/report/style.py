@@ -94,22 +94,37 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
     A dot in the name of PATH (`noise 0.5`) is part of the name.
     """
-    write_atomically(path.with_name(f"{path.name}.svg"), render_svg(figure).encode())
-    layout = figure.get_layout_engine()
-    with figure_style():
-        figure.set_layout_engine(None)  # keeps the layout of the SVG; computing it draws the figure once more
+    _apply_style(figure)
+    with _fixed_layout(figure):
+        write_atomically(path.with_name(f"{path.name}.svg"), _draw_svg(figure).encode())
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=160, facecolor="white")
-        figure.set_layout_engine(layout)
+        figure.savefig(buffer, format="png", dpi=160, facecolor="white", pil_kwargs={"compress_level": 3})
         write_atomically(path.with_name(f"{path.name}.png"), buffer.getvalue())
 
 
 def render_svg(figure: "Figure") -> str:
     """The figure as an SVG with the text colour of the page."""
     _apply_style(figure)
+    with _fixed_layout(figure):
+        return _draw_svg(figure)
+
+
+@contextmanager
+def _fixed_layout(figure: "Figure") -> Iterator[None]:
+    """A context in the style of all figures, with the layout computed once: an engine computes it twice per file."""
     with figure_style():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+        engine = figure.get_layout_engine()
+        if engine is not None:
+            engine.execute(figure)
+            figure.set_layout_engine(None)  # keeps the positions
+        yield
+        if engine is not None:
+            figure.set_layout_engine(engine)
+
+
+def _draw_svg(figure: "Figure") -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     return use_theme_colours(buffer.getvalue().decode())
 
 
@@ -154,18 +169,19 @@ def _apply_style(figure: "Figure") -> None:
     from matplotlib.legend import Legend
     from matplotlib.text import Text
 
-    for text in figure.findobj(Text):
-        if isinstance(text, Text):
-            text.set_text(to_mathtext(text.get_text()))
-            if to_hex(text.get_color()) == "#000000":
-                text.set_color(INK)
-    for legend in figure.findobj(Legend):
-        if isinstance(legend, Legend):
-            legend.set_frame_on(False)
+    for artist in figure.findobj():
+        if isinstance(artist, Text):
+            artist.set_text(to_mathtext(artist.get_text()))
+            if to_hex(artist.get_color()) == "#000000":
+                artist.set_color(INK)
+        elif isinstance(artist, Legend):
+            artist.set_frame_on(False)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a temporary file and rename it, so that readers never see an incomplete file."""
     new = path.with_name(f".{path.name}.new")
-    new.write_bytes(content)
+    new.unlink(missing_ok=True)  # a leftover, or a link: "x" follows none
+    with new.open("xb") as file:
+        file.write(content)
     new.replace(path)

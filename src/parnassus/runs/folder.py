@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import Literal
 
 from parnassus.runs.checked_json import format_json, parse_json
-from parnassus.runs.durable import replace_durably
+from parnassus.runs.durable import open_file, replace_durably, sync_folder, temporary_file
 from parnassus.runs.errors import RunError
 from parnassus.runs.progress import Progress
 
 RUNS = Path(os.environ.get("PARNASSUS_RUNS", "runs"))
 """Default folder of runs: $PARNASSUS_RUNS, or the folder `runs` of the current directory."""
-WITH_CHECKSUM = ("run.json", "model.json", "result.json")
+WITH_CHECKSUM = ("run.json", "model.json", "table.json", "result.json")
 Status = Literal["running", "finished", "interrupted", "failed"]
 
 
@@ -64,6 +64,7 @@ class RunFolder:
                 if not is_taken:  # such as a name that is too long
                     raise
                 raise RunError(f"{root / candidate} already exists: choose another --name, or resume it") from None
+            sync_folder(root)
             return cls(root / candidate)
         raise AssertionError("unreachable: names never end")
 
@@ -117,7 +118,7 @@ class RunFolder:
 
         Waits up to `patience` seconds, because reading the status holds a shared lock for a moment.
         """
-        with (self.path / ".lock").open("a") as file:
+        with open_file(self.path / ".lock", "ab") as file:
             deadline = time.monotonic() + patience
             while not _try_lock(file.fileno()):
                 if time.monotonic() >= deadline:
@@ -144,14 +145,16 @@ class RunFolder:
 
     def log(self, text: str) -> None:
         """Append a line to log.txt, with the time of day."""
-        with (self.path / "log.txt").open("a", encoding="utf-8") as file:
-            file.write(f"{datetime.now():%H:%M:%S}  {text}\n")
+        with open_file(self.path / "log.txt", "ab") as file:
+            file.write(f"{datetime.now():%H:%M:%S}  {text}\n".encode())
 
     def show_progress(self, progress: Progress) -> None:
         """Replace progress.json atomically, without waiting for the disk."""
-        new = self.path / ".progress.json.new"
-        new.write_text(json.dumps(asdict(progress)), encoding="utf-8")
-        new.replace(self.path / "progress.json")
+        path = self.path / "progress.json"
+        new = temporary_file(path)
+        with new.open("x", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(progress)))
+        new.replace(path)
 
     @property
     def progress(self) -> Progress | None:
@@ -162,8 +165,9 @@ class RunFolder:
             return None
 
     def write_text(self, name: str, text: str) -> None:
-        new = self.path / f".{name}.new"
-        new.write_text(text, encoding="utf-8")
+        new = temporary_file(self.path / name)
+        with new.open("x", encoding="utf-8") as file:
+            file.write(text)
         replace_durably(new, self.path / name)
 
     def write_json(self, name: str, value: Mapping[str, object]) -> None:
@@ -180,12 +184,11 @@ class RunFolder:
     def file(self, name: str) -> Path:
         """The path of a file of this folder, which need not exist; links that point elsewhere are rejected."""
         path = self.path / name
-        if path.is_symlink():
-            target = Path(os.path.realpath(path))  # ends at a loop, unlike Path.resolve, which raises
-            if target.parent != Path(os.path.realpath(self.path)):
-                raise RunError(f"{path} points outside the run's folder: replace the link by the file")
-            if not target.is_file():
-                raise RunError(f"{path} is a link to no file: replace it by the file")
+        target = Path(os.path.realpath(path))  # ends at a loop of links, unlike Path.resolve, which raises
+        if not target.is_relative_to(os.path.realpath(self.path)):
+            raise RunError(f"{path} points outside the run's folder: replace the link by the file")
+        if path.is_symlink() and not target.is_file():
+            raise RunError(f"{path} is a link to no file: replace it by the file")
         return path
 
 

@@ -1,26 +1,39 @@
 """Metrics: a CSV file that can be truncated to the length at a checkpoint, and the same values for TensorBoard."""
 
+import os
 import time
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, NamedTuple, TypeAlias
+from zlib import crc32
 
+from parnassus.runs.durable import open_file
 from parnassus.runs.errors import RunError
 
 MetricHistory: TypeAlias = dict[str, tuple[list[int], list[float]]]
-HEADER = "step,metric,value\n"
+HEADER = b"step,metric,value\n"
+
+
+class Mark(NamedTuple):
+    """The beginning of metrics.csv to which a checkpoint refers."""
+
+    size: int  # bytes
+    checksum: int
 
 
 class Metrics:
     """Append lines `step,metric,value`; floats are written so that they are read back bit-exactly."""
 
-    def __init__(self, folder: Path, size: int | None = None) -> None:
-        """Open for writing; `size` truncates the file to its length at a checkpoint."""
+    def __init__(self, folder: Path, mark: Mark | None = None) -> None:
+        """Start a new file, or truncate the existing one to its length at a checkpoint."""
         self.path = folder / "metrics.csv"
-        if not self.path.exists():
-            self.path.write_text(HEADER)
-        self._file: IO[str] = self.path.open("r+")
-        self._file.truncate(len(HEADER) if size is None else size)
-        self._file.seek(0, 2)
+        if mark is None:
+            self._file = open_file(self.path, "w+b")
+            self._file.write(HEADER)
+            self._mark = Mark(len(HEADER), crc32(HEADER))
+        else:
+            self._file = self._continue(mark)
+            self._mark = mark
+        self._file.flush()
         self._events = Events(folder, read_metrics(self.path))
         self.latest: dict[str, float] = {}
 
@@ -28,7 +41,9 @@ class Metrics:
         for name, value in values.items():
             if "," in name or "\n" in name:
                 raise ValueError(f"the name of a metric must not contain a comma or a line break; got {name!r}")
-            self._file.write(f"{step},{name},{value!r}\n")
+            line = f"{step},{name},{value!r}\n".encode()
+            self._file.write(line)
+            self._mark = Mark(self._mark.size + len(line), crc32(line, self._mark.checksum))
         self._events.pending.append((time.time(), step, values))
         self.latest.update(values)
 
@@ -36,15 +51,34 @@ class Metrics:
         """Flush the CSV file, so that readers see the appended values."""
         self._file.flush()
 
-    def flush(self) -> int:
-        """Flush everything to disk; returns the length of the CSV file."""
+    def flush(self) -> None:
+        """Flush the CSV file and the events."""
         self._file.flush()
         self._events.write()
-        return self._file.tell()
+
+    def sync(self) -> Mark:
+        """Flush everything and wait until the CSV file is on the disk; returns its length and checksum."""
+        self.flush()
+        os.fsync(self._file.fileno())
+        return self._mark
 
     def close(self) -> None:
         self.flush()
         self._file.close()
+
+    def _continue(self, mark: Mark) -> IO[bytes]:
+        """The existing file, truncated to `mark`; raises a RunError if its content up to there has changed."""
+        try:
+            file = open_file(self.path, "r+b")
+        except FileNotFoundError:
+            raise RunError(f"{self.path} is missing, but the checkpoint refers to it: start the run again") from None
+        content = file.read(mark.size)
+        if len(content) != mark.size or crc32(content) != mark.checksum:
+            file.close()
+            problem = "shorter than" if len(content) < mark.size else "different from what"
+            raise RunError(f"{self.path} is damaged: it is {problem} the checkpoint refers to; start the run again")
+        file.truncate(mark.size)
+        return file
 
 
 class Events:
@@ -65,7 +99,7 @@ class Events:
         from tensorboard.compat.proto.summary_pb2 import Summary
         from tensorboard.summary.writer.record_writer import RecordWriter
 
-        with self.path.open("ab") as file:
+        with open_file(self.path, "ab") as file:
             records = RecordWriter(file)
             if file.tell() == 0:
                 records.write(Event(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())

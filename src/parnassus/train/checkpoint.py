@@ -1,4 +1,4 @@
-"""Checkpoints: a safetensors file, written atomically; loading it does not execute code."""
+"""Checkpoints and weights: safetensors files with a checksum, written atomically; loading them executes no code."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from parnassus.runs.durable import replace_durably
+from parnassus.runs.durable import replace_durably, temporary_file
 from parnassus.runs.errors import NotFiniteError, RunError
 
 
@@ -17,47 +17,57 @@ def save_tree(path: Path, tree: object) -> None:
     """Write nested dicts and lists of tensors and plain values; replaces `path` atomically."""
     tensors: dict[str, Tensor] = {}
     plain = _split(tree, "", tensors)
-    with_name = path.with_name(f".{path.name}.new")
-    save_file(tensors, with_name, metadata={"tree": json.dumps(plain)})
-    replace_durably(with_name, path)
+    _write(path, tensors, json.dumps(plain))
 
 
 def load_tree(path: Path) -> object:
     """Read a file written by `save_tree`; tensors are on the CPU."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            plain = json.loads(file.metadata()["tree"])
-            return _join(plain, {key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118 - not a dict
-    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise RunError(f"{path} is not a checkpoint of parnassus, or is damaged ({error})") from None
+    tensors, tree, verified = _read(path)
+    if not verified:
+        raise RunError(
+            f"{path} is damaged or was written by an earlier version: it has no checksum; start the run again"
+        )
+    return _join(json.loads(tree), tensors)
 
 
 def save_weights(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write the tensors of a model under their names, with a checksum; any safetensors reader can read the file."""
-    new = path.with_name(f".{path.name}.new")
-    copies = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    save_file(copies, new, metadata={"crc32": str(_checksum(copies))})
-    replace_durably(new, path)
+    """Write the tensors of a model under their names; any safetensors reader can read the file."""
+    _write(path, {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()})
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Read a file written by `save_weights` to the CPU; raises a RunError if its checksum does not match."""
+    """Read a file written by `save_weights` to the CPU; other programs write files without a checksum."""
+    return _read(path)[0]
+
+
+def _write(path: Path, tensors: dict[str, Tensor], tree: str = "") -> None:
+    new = temporary_file(path)
+    metadata = {"checksum": str(_checksum(tensors, tree))}
+    save_file(tensors, new, metadata=metadata | ({"tree": tree} if tree else {}))
+    replace_durably(new, path)
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], str, bool]:
+    """The tensors, the tree, and whether there is a checksum; raises a RunError if it does not match."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a dict
-            written = (file.metadata() or {}).get("crc32")
-    except (SafetensorError, RuntimeError, ValueError) as error:
+            about = file.metadata() or {}
+    except (SafetensorError, RuntimeError, ValueError, TypeError) as error:
         raise RunError(f"{path} is damaged: {str(error).splitlines()[0]}") from None
-    if written is not None and written != str(_checksum(tensors)):
+    tree, checksum = about.get("tree", ""), about.get("checksum")
+    if checksum is not None and checksum != str(_checksum(tensors, tree)):
         raise RunError(f"{path} is damaged: its checksum does not match")
-    return tensors
+    return tensors, tree, checksum is not None
 
 
-def _checksum(tensors: dict[str, Tensor]) -> int:
-    total = 0
+def _checksum(tensors: dict[str, Tensor], tree: str) -> int:
+    """The CRC-32 of names, types, shapes and values of the tensors, and of the tree."""
+    total = crc32(tree.encode())
     for name in sorted(tensors):
-        total = crc32(name.encode(), total)
-        total = crc32(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data, total)
+        tensor = tensors[name]
+        total = crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), total)
+        total = crc32(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data, total)
     return total
 
 

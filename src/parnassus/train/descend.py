@@ -23,8 +23,9 @@ def descend(
 ) -> Generator[tuple[int, Tensor]]:
     """Take a gradient step for every batch; yields (step, loss), the loss detached and still on the device."""
     loss_of = torch.compile(model.loss) if run.options.compile else model.loss
+    autocast = run.autocast()
     for step, batch in run.steps(batches):
-        with run.autocast():
+        with autocast:
             loss = loss_of(*batch) if isinstance(batch, tuple) else loss_of(batch)
         run.update(optimizer, loss)
         yield step, loss.detach()

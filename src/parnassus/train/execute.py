@@ -19,6 +19,7 @@ import torch
 from parnassus import __version__
 from parnassus.atlas.bands import Band, judge
 from parnassus.atlas.reading import settings_of
+from parnassus.notices import pass_notices
 from parnassus.report.formulas import Formula
 from parnassus.report.page import Page, render
 from parnassus.runs.environment import describe_environment
@@ -28,7 +29,9 @@ from parnassus.runs.lookup import command_for
 from parnassus.runs.metrics import read_metrics
 from parnassus.train import parallel
 from parnassus.train.devices import choose_device
+from parnassus.train.next_commands import next_commands
 from parnassus.train.options import Options
+from parnassus.train.peers import explain_lost_processes
 from parnassus.train.run import Run
 
 
@@ -87,7 +90,7 @@ def execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, fl
         return _complete_finished(recipe, folder)
     if parallel.world_from_environment().rank:
         return _execute(recipe, options, folder)
-    with folder.lock(), _log_outcome(folder):
+    with folder.lock(), _log_outcome(folder), _keep_notices(folder):
         numbers = _execute(recipe, options, folder)
         write_report(recipe, folder)
     return numbers
@@ -111,6 +114,20 @@ def _log_outcome(folder: RunFolder) -> Iterator[None]:
     folder.log("finished")
 
 
+@contextmanager
+def _keep_notices(folder: RunFolder) -> Iterator[None]:
+    """Store the messages on the data in data.json, for the report, and in log.txt."""
+    notices: list[str] = []
+
+    def keep(line: str) -> None:
+        notices.append(line)
+        folder.log(line)
+        folder.write_json("data.json", {"notices": notices})
+
+    with pass_notices(keep):
+        yield
+
+
 def _complete_finished(recipe: Recipe, folder: RunFolder) -> dict[str, float]:
     """The results of a finished run; its report is written if the run was killed before that."""
     if (folder.path / "report.html").exists():
@@ -128,12 +145,13 @@ def _execute(recipe: Recipe, options: Options, folder: RunFolder) -> dict[str, f
     threads = torch.get_num_threads()
     run = Run(folder, options)
     try:
-        with _stop_at_signals(run):
-            numbers = recipe.experiment(run)
-        missing = set(recipe.expected) - set(numbers)
-        if missing:
-            raise RunError(f"{recipe.name} must return {', '.join(sorted(missing))}, as declared in `expected`")
-        return run.finish(numbers)
+        with explain_lost_processes(folder):
+            with _stop_at_signals(run):
+                numbers = recipe.experiment(run)
+            missing = set(recipe.expected) - set(numbers)
+            if missing:
+                raise RunError(f"{recipe.name} must return {', '.join(sorted(missing))}, as declared in `expected`")
+            return run.finish(numbers)
     except KeyboardInterrupt:
         raise RunInterrupted from None
     finally:
@@ -155,14 +173,21 @@ def write_report(recipe: Recipe, folder: RunFolder) -> Path:
         content=cast("list[dict[str, object]]", list(folder.read_json("story.json").values())),
         metrics=read_metrics(folder.path / "metrics.csv"),
         settings=recipe.settings,
-        facts=describe_environment(about, result.get("seconds")),
+        facts=describe_environment(about, result.get("seconds")) | describe_data(folder),
         commands={
             "Repeat this run": str(about.get("command", "")),
+            **next_commands(recipe.name, recipe.experiment, folder),
             "Compare it with another run": command_for(folder, "runs compare", "OTHER"),
         },
     )
-    folder.write_text("report.html", render(page, folder.path / "figures"))
+    folder.write_text("report.html", render(page, folder.file("figures")))
     return folder.path / "report.html"
+
+
+def describe_data(folder: RunFolder) -> dict[str, str]:
+    """How the data of a run were read, if they are the user's own."""
+    notices = folder.read_json("data.json").get("notices")
+    return {"data": "; ".join(map(str, notices))} if isinstance(notices, list) and notices else {}
 
 
 def options_from(folder: RunFolder) -> Options:

@@ -4,12 +4,15 @@ Both intercept only `forward`, so the other methods of a model are routed throug
 """
 
 import os
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.optim import Optimizer
+
+from parnassus.train.peers import publish_process
 
 Mode = Literal["ddp", "fsdp"]
 METHODS = ("loss", "log_prob", "sample")
@@ -54,6 +57,7 @@ def join(device: torch.device) -> None:
         torch.cuda.set_device(device)
     if not dist.is_initialized():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        publish_process()
 
 
 def barrier() -> None:
@@ -140,23 +144,42 @@ def load_model_state(model: nn.Module, state: dict[str, object], mode: Mode | No
 
 
 def optimizer_state(model: nn.Module, optimizer: Optimizer, mode: Mode | None) -> dict[str, object]:
-    if mode == "fsdp":
-        from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
+    """The full state in the format of `Optimizer.state_dict`, which does not depend on `mode`; collective under FSDP.
 
-        options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-        return dict(get_optimizer_state_dict(model, optimizer, options=options))
-    return optimizer.state_dict()
+    FSDP names the parameters; its state is complete on the first process only, and empty on the others.
+    """
+    if mode != "fsdp":
+        return optimizer.state_dict()
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
+
+    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    state = get_optimizer_state_dict(model, optimizer, options=options)
+    return _rename_parameters(state, {name: index for index, name in enumerate(_names(model, optimizer))})
 
 
 def load_optimizer_state(model: nn.Module, optimizer: Optimizer, state: dict[str, object], mode: Mode | None) -> None:
-    if mode == "fsdp":
-        from torch.distributed.checkpoint.state_dict import StateDictOptions, set_optimizer_state_dict
-
-        set_optimizer_state_dict(
-            model, optimizer, cast("dict[str, Any]", state), options=StateDictOptions(full_state_dict=True)
-        )
-    else:
+    if mode != "fsdp":
         optimizer.load_state_dict(state)
+        return
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, set_optimizer_state_dict
+
+    named = _rename_parameters(state, dict(enumerate(_names(model, optimizer))))
+    set_optimizer_state_dict(model, optimizer, named, options=StateDictOptions(full_state_dict=True))
+
+
+def _names(model: nn.Module, optimizer: Optimizer) -> list[str]:
+    """The names of the parameters in the order of the optimiser, which numbers them in its state."""
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    return [names[parameter] for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _rename_parameters(state: Mapping[str, Any], new: Mapping[Any, str | int]) -> dict[str, Any]:
+    if not state:
+        return {}
+    return {
+        "state": {new[key]: value for key, value in state["state"].items()},
+        "param_groups": [{**group, "params": [new[key] for key in group["params"]]} for group in state["param_groups"]],
+    }
 
 
 def unwrap(model: nn.Module) -> nn.Module:

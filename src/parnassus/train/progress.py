@@ -3,7 +3,8 @@
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from html import escape
+from typing import Any, Protocol, TypeAlias
 
 from rich.console import Console
 from rich.text import Text
@@ -26,35 +27,32 @@ class ProgressListener(Protocol):
 
 
 class Ticker:
-    """Pass the progress of a loop to its listeners; `tick` is called every step and notifies listeners that are due."""
+    """Pass the progress of a loop to its listeners; call `tick` from time `due` on."""
 
     def __init__(self, listeners: Sequence[ProgressListener]) -> None:
         self._listeners = list(listeners)
         self._times = [float("inf")] * len(self._listeners)
-        self._due = float("inf")
+        self.due = float("inf")
 
     def start(self, title: str, start: int, total: int) -> None:
         self._title, self._first, self._total = title, start, total
         self._began = time.perf_counter()
         self._times = [self._began + listener.period for listener in self._listeners]
-        self._due = min(self._times, default=float("inf"))
+        self.due = min(self._times, default=float("inf"))
 
-    def tick(self, done: int, metrics: CurrentMetrics) -> None:
-        """Notify due listeners after `done` steps; `metrics()` is evaluated only if a listener is due."""
-        now = time.perf_counter()
-        if now < self._due:
-            return
+    def tick(self, done: int, now: float, metrics: CurrentMetrics) -> None:
+        """Notify the listeners that are due at time `now`, after `done` steps."""
         progress = self._progress(done, now, metrics)
         for index, listener in enumerate(self._listeners):
             if now >= self._times[index]:
                 listener.show(progress, last=False)
                 self._times[index] = now + listener.period
-        self._due = min(self._times)
+        self.due = min(self._times)
 
     def stop(self, done: int, metrics: CurrentMetrics) -> None:
         for listener in self._listeners if done > self._first else ():
             listener.show(self._progress(done, time.perf_counter(), metrics), last=True)
-        self._due = float("inf")
+        self.due = float("inf")
 
     def _progress(self, done: int, now: float, metrics: CurrentMetrics) -> Progress:
         return Progress(self._title, done, self._total, self._first, now - self._began, metrics())
@@ -84,6 +82,27 @@ class ConsoleProgress:
         self._console.print(line, end="\n" if last else "\r", no_wrap=True, highlight=False)
 
 
+class NotebookProgress:
+    """In a Jupyter notebook, one line below the cell that is updated."""
+
+    period = 0.5
+
+    def __init__(self) -> None:
+        self._line: Any = None
+
+    def show(self, progress: Progress, *, last: bool) -> None:
+        from IPython.display import HTML, display
+
+        bar = f'<progress value="{progress.done}" max="{max(1, progress.total)}"></progress>'
+        line = HTML(f"{bar} {escape(f'{progress}  {_format_metrics(progress.metrics)}')}")
+        if self._line is None:
+            self._line = display(line, display_id=True)
+        else:
+            self._line.update(line)
+        if last:
+            self._line = None  # the next loop has its own line
+
+
 class FolderProgress:
     """Write progress.json and flush metrics.csv twice per second."""
 
@@ -107,6 +126,12 @@ class LogProgress:
 
     def show(self, progress: Progress, *, last: bool) -> None:  # noqa: ARG002
         self._folder.log(f"{progress}  {_format_metrics(progress.metrics)}")
+
+
+def user_progress() -> ProgressListener:
+    """The progress that the user sees: in a notebook below the cell, otherwise in the terminal."""
+    console = terminal()
+    return NotebookProgress() if console.is_jupyter else ConsoleProgress(console)
 
 
 def terminal() -> Console:

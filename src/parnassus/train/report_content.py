@@ -21,7 +21,7 @@ class ReportContent:
             return
         from parnassus.report.style import save_figure  # imports matplotlib only if there is a figure
 
-        save_figure(figure, self._folder.path / "figures" / name)
+        save_figure(figure, self._folder.file("figures") / name)
         self.add("figure", name, caption=caption)
 
     def add(self, kind: str, name: str, **content: object) -> None:

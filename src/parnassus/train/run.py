@@ -4,29 +4,33 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from math import isfinite
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
-from parnassus.data.seeds import derive_seed
-from parnassus.runs.errors import NotFiniteError, RunError, RunInterrupted
+from parnassus.data.seeds import derive_seed, derive_seeds
+from parnassus.runs.errors import NotFiniteError, RunInterrupted
 from parnassus.runs.folder import RunFolder
-from parnassus.runs.metrics import Metrics, read_metrics
+from parnassus.runs.metrics import Mark, Metrics, read_metrics
 from parnassus.train import parallel
 from parnassus.train.checkpoint import check_finite, load_tree, save_tree, save_weights
 from parnassus.train.devices import autocast, choose_device, set_precision, set_threads
 from parnassus.train.options import Options
-from parnassus.train.progress import ConsoleProgress, FolderProgress, LogProgress, ProgressListener, Ticker, terminal
+from parnassus.train.progress import FolderProgress, LogProgress, ProgressListener, Ticker, user_progress
 from parnassus.train.report_content import ReportContent
-from parnassus.train.seeding import reseed
+from parnassus.train.seeding import generator_seeder
+from parnassus.train.training_state import Prepared, TrainingState, check_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Batch = TypeVar("Batch", covariant=True)
 Model = TypeVar("Model", bound=nn.Module)
+Schedule = TypeVar("Schedule", bound=LRScheduler)
+OptimizerFactory: TypeAlias = Callable[[Iterable[nn.Parameter]], Optimizer]
 POINTS = 200
 """Approximate number of recorded points of a curve per loop: with 20,000 steps, every hundredth step is recorded."""
 SYNC_STEPS = 16
@@ -56,10 +60,9 @@ class Run:
         self._mode = options.parallel if self.world_size > 1 else None
         self._cores = torch.get_num_threads()
         torch.set_num_threads(options.threads or 1)  # increased by `prepare` for a large model
-        self._prepared: list[tuple[nn.Module, Optimizer]] = []
-        self._kept: dict[str, parallel.Stateful] = {}
         self._loop = 0  # number of loops started
         self._position = (0, 0)  # next (loop, step)
+        self._save_steps = options.save_steps
         self._log_every = 1
         self._latest: dict[str, float] = {}  # last recorded metrics of this loop
         self._seen: dict[str, Tensor | float] = {}  # metrics of the last step, not yet copied from the device
@@ -67,19 +70,23 @@ class Run:
         set_precision(options.precision)
         if self._mode is not None:
             parallel.join(self.device)
-        checkpoint = self.folder / "checkpoint.safetensors"
+        checkpoint = folder.file("checkpoint.safetensors")
         self._saved = cast("dict[str, object]", load_tree(checkpoint)) if checkpoint.exists() else {}
+        self._state = TrainingState(self._mode, checkpoint, self._saved)
         self._resume = cast("tuple[int, int]", self._saved.get("position", (0, 0)))
         self._seconds = cast("float", self._saved.get("seconds", 0.0))
-        self._began = self._saved_at = time.monotonic()
-        self.metrics = Metrics(self.folder, cast("int | None", self._saved.get("metrics"))) if self.rank == 0 else None
+        self._began = time.perf_counter()
+        self._save_at = self._began + options.save_seconds  # time of the next checkpoint
+        mark = Mark(*cast("tuple[int, int]", self._saved["metrics"])) if self._saved else None
+        self.metrics = Metrics(self.folder, mark) if self.rank == 0 else None
         self._ticker = Ticker(self._listeners())
-        reseed(self.device, self.seed)  # same seed on all ranks during model construction
+        self._seed_generators = generator_seeder(self.device)
+        self._seed_generators(derive_seed(self.seed))  # same seed on all ranks during model construction
 
     @property
     def seconds(self) -> float:
         """Total time of all sessions of this run so far."""
-        return self._seconds + time.monotonic() - self._began
+        return self._seconds + time.perf_counter() - self._began
 
     def build(self, factory: Callable[..., Model], **facts: object) -> Model:
         """Build a model by `factory(**facts)` and store `facts`, so that it can be rebuilt from the folder."""
@@ -87,61 +94,77 @@ class Run:
             self._files.write_json("model.json", facts)
         return factory(**facts)
 
-    def prepare(self, model: Model, factory: Callable[[Iterable[nn.Parameter]], Optimizer]) -> tuple[Model, Optimizer]:
-        """Move the model to the device, wrap it under torchrun, and build its optimiser; restore both when resuming."""
+    def store(self, name: str, content: Mapping[str, object]) -> None:
+        """Write NAME.json to the folder, such as the preparation of a table that the trained model needs."""
+        if self.rank == 0:
+            self._files.write_json(f"{name}.json", content)
+
+    @overload
+    def prepare(self, model: Model, optimizer: OptimizerFactory) -> tuple[Model, Optimizer]: ...
+
+    @overload
+    def prepare(
+        self, model: Model, optimizer: OptimizerFactory, schedule: Callable[[Optimizer], Schedule]
+    ) -> tuple[Model, Optimizer, Schedule]: ...
+
+    def prepare(
+        self, model: Model, optimizer: OptimizerFactory, schedule: Callable[[Optimizer], Schedule] | None = None
+    ) -> tuple[Model, Optimizer] | tuple[Model, Optimizer, Schedule]:
+        """Move the model to the device, wrap it under torchrun, and build its optimiser and learning-rate schedule.
+
+        A resumed run restores them when its next loop starts; before, they are as in a new run.
+        """
         set_threads(model, self.device, self.options.threads, self._cores)
         placed: nn.Module = model.to(self.device)
         if self._mode is not None:
             placed = parallel.distribute(placed, self._mode)
-        optimizer = factory(placed.parameters())
-        index = len(self._prepared)
-        self._prepared.append((placed, optimizer))
-        states = cast("list[dict[str, dict[str, object]]]", self._saved.get("prepared", []))
-        if index < len(states):
-            state, mode = states[index], self._mode
-            self._restore(lambda: parallel.load_model_state(placed, state["model"], mode))
-            self._restore(lambda: parallel.load_optimizer_state(placed, optimizer, state["optimizer"], mode))
-        return cast("Model", placed), optimizer
+        built = optimizer(placed.parameters())
+        if schedule is None:
+            self._state.add(Prepared(placed, built, None))
+            return cast("Model", placed), built
+        built_schedule = schedule(built)
+        self._state.add(Prepared(placed, built, built_schedule))
+        return cast("Model", placed), built, built_schedule
 
     def use_all_cores(self) -> None:
         """Use all cores for large computations outside a model; --threads takes precedence."""
         torch.set_num_threads(self.options.threads or self._cores)
 
     def keep(self, name: str, thing: parallel.Stateful) -> None:
-        """Save `thing` with the checkpoints (a moving average, a schedule, a buffer), and restore it when resuming."""
-        if name in self._kept:
-            raise ValueError(f"the name {name!r} is already in use; choose another for run.keep")
-        self._kept[name] = thing
-        states = cast("dict[str, dict[str, object]]", self._saved.get("kept", {}))
-        if name in states:
-            self._restore(lambda: thing.load_state_dict(states[name]))
+        """Save `thing` with the checkpoints (a moving average, a buffer); a resumed run restores it like a model."""
+        self._state.keep(name, thing)
+        if self._looping:
+            self._state.restore()
 
     def steps(self, batches: BatchSource[Batch] | int) -> Iterator[tuple[int, Batch]]:
         """Yield (step, batch) for each remaining step; seed before each step, save and report after it if due."""
         loop, self._loop = self._loop, self._loop + 1
         count = batches if isinstance(batches, int) else len(batches)
         start = count if loop < self._resume[0] else self._resume[1] if loop == self._resume[0] else 0
+        self._state.restore()
         self._log_every = max(1, count // POINTS)
         self._position = (loop, start)
         self._latest, self._seen = {}, {}
         self._ticker.start(f"loop {loop + 1}" if loop else "training", start, count)
         self._looping = True
-        here = derive_seed(self.seed, self.rank, loop)
+        seeds = derive_seeds(derive_seed(self.seed, self.rank, loop), start=start)
         try:
-            for step in range(start, count):
-                reseed(self.device, here, step)
+            for step, seed in zip(range(start, count), seeds, strict=False):
+                self._seed_generators(seed)
                 self._position = (loop, step)
                 batch = None if isinstance(batches, int) else batches.at(step, self.seed, self.rank, self.world_size)
                 yield step, cast("Batch", batch)
                 self._position = (loop, step + 1)
-                self._ticker.tick(step + 1, self._live)
-                if self._save_due(step):
+                now = time.perf_counter()
+                if now >= self._ticker.due:
+                    self._ticker.tick(step + 1, now, self._live)
+                if self._save_due(step, now):
                     self.checkpoint()
                     if self._interrupt:
                         raise RunInterrupted
         finally:
             self._ticker.stop(self._position[1], self._live)
-            reseed(self.device, self.seed, loop, count)  # independent of the step of resumption
+            self._seed_generators(derive_seed(self.seed, loop, count))  # independent of the step of resumption
             self._looping = False
         self._position = (loop + 1, 0)
         if start < count:
@@ -210,35 +233,21 @@ class Run:
 
     def checkpoint(self) -> None:
         """Save the state needed to resume from this step; a collective call under torchrun."""
-        prepared = [
-            {
-                "model": parallel.model_state(model, self._mode),
-                "optimizer": parallel.optimizer_state(model, optimizer, self._mode),
-            }
-            for model, optimizer in self._prepared
-        ]
-        self._saved_at = time.monotonic()
+        state = self._state.collect()
+        self._save_at = time.perf_counter() + self.options.save_seconds
         if self.metrics is None:
             return
-        for index, state in enumerate(prepared):
-            name = "model" if index == 0 else f"model {index + 1}"
-            check_finite({f"{name}, {key}": cast("Tensor", value) for key, value in state["model"].items()})
-        tree = {
-            "position": self._position,
-            "seconds": self.seconds,
-            "metrics": self.metrics.flush(),
-            "prepared": prepared,
-            "kept": {name: thing.state_dict() for name, thing in self._kept.items()},
-        }
-        save_tree(self.folder / "checkpoint.safetensors", tree)
+        check_weights(state)
+        position = {"position": self._position, "seconds": self.seconds, "metrics": self.metrics.sync()}
+        save_tree(self.folder / "checkpoint.safetensors", {**position, **state})
 
     def finish(self, result: Mapping[str, float]) -> dict[str, float]:
         """Write the result, which marks the run as finished."""
         numbers = {name: _number(value) for name, value in result.items()}
-        if not (self.folder / "weights.safetensors").exists() and self._prepared:
-            self.publish(self._prepared[0][0])
+        if not (self.folder / "weights.safetensors").exists() and self._state.prepared:
+            self.publish(self._state.prepared[0].model)
         if self.metrics is not None:
-            self.metrics.flush()  # before the result: a finished run must be complete
+            self.metrics.sync()  # before the result: a finished run must be complete
             self._files.write_json("result.json", {"result": numbers, "seconds": round(self.seconds, 2)})
         if self._mode is not None:
             parallel.barrier()
@@ -259,36 +268,25 @@ class Run:
         if self.metrics is None:
             return []
         listeners: list[ProgressListener] = [FolderProgress(self._files, self.metrics), LogProgress(self._files)]
-        return listeners if self.options.quiet else [*listeners, ConsoleProgress(terminal())]
+        return listeners if self.options.quiet else [*listeners, user_progress()]
 
     def _live(self) -> dict[str, float]:
         """The metrics of the last step; metrics not logged in this step keep their last recorded value."""
         return self._latest | {name: _number(value) for name, value in self._seen.items()}
 
-    def _save_due(self, step: int) -> bool:
-        steps = self.options.save_steps
-        due = (
-            self._interrupt
-            or time.monotonic() - self._saved_at >= self.options.save_seconds
-            or (steps > 0 and (step + 1) % steps == 0)
-        )
+    def _save_due(self, step: int, now: float) -> bool:
+        steps = self._save_steps
+        due = self._interrupt or now >= self._save_at or (steps > 0 and (step + 1) % steps == 0)
         if self._mode is None:
             return due
         return (step + 1) % SYNC_STEPS == 0 and parallel.any_rank(due, self.device)
-
-    def _restore(self, load: Callable[[], object]) -> None:
-        try:
-            load()
-        except (RuntimeError, KeyError, ValueError) as error:
-            reason = " ".join(line.strip() for line in str(error).split("\n")[:3])
-            raise RunError(f"the checkpoint in {self.folder} does not match this model: {reason}") from None
 
     def _check_finite(self, step: int, metrics: dict[str, float]) -> None:
         bad = [name for name, value in metrics.items() if not isfinite(value)]
         if not bad:
             return
-        for model, _ in self._prepared:
-            for name, parameter in parallel.unwrap(model).named_parameters():
+        for each in self._state.prepared:
+            for name, parameter in parallel.unwrap(each.model).named_parameters():
                 check_finite({f"the weights {name} (step {step})": parameter.detach()})
         raise NotFiniteError(
             f"{', '.join(bad)} at step {step} is not finite: {metrics[bad[0]]}; all weights are finite"

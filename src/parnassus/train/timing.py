@@ -1,9 +1,27 @@
-"""Times of functions on a CPU or a GPU."""
+"""Times of functions on a CPU or a GPU, and of training loops."""
 
 import time
 from collections.abc import Callable
 
 import torch
+
+
+class Stopwatch:
+    """Seconds since its creation; kept by a run, it continues after the time of earlier sessions."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._start = clock()
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._start
+
+    def state_dict(self) -> dict[str, object]:
+        return {"seconds": self.seconds}
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        self._start = self._clock() - float(str(state["seconds"]))
 
 
 def measure_seconds(

@@ -6,6 +6,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from parnassus.arrays import accepts_arrays
+
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -33,6 +35,7 @@ class TransferClassifier(nn.Module):
         logits: Tensor = self.head(self.body(x))
         return logits
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         return cross_entropy(self(x), y)
 

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from parnassus.arrays import accepts_arrays
 from parnassus.transfer.freezing import freeze
 
 
@@ -27,6 +28,7 @@ class ReprogrammedModel(nn.Module):
         logits: Tensor = self.model(self.input_map(x))
         return logits[:, self.label_map]
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         return cross_entropy(self(x), y)
 

@@ -6,6 +6,7 @@ import torch
 from PIL import Image
 
 from parnassus.data import DataError, image_folder, open_data
+from parnassus.data.files.image_folder import read_image
 
 
 def write_image(path: Path, value: int | tuple[int, int, int], size: tuple[int, int] = (6, 4)) -> None:
@@ -74,7 +75,7 @@ def test_sixteen_bit_images_keep_their_depth(tmp_path: Path) -> None:
 def test_images_of_different_sizes_raise_unless_resized(animals: Path) -> None:
     write_image(animals / "dog" / "wide.png", 200, size=(12, 4))
     with pytest.raises(
-        DataError, match=r"one size: .*0\.png has 4×6 pixels and .*wide\.png 4×12; pass size=\(height, width\)"
+        DataError, match=r"one size: .*0\.png has 4×6 pixels and .*wide\.png 4×12; resize them with --image-size"
     ):
         open_data(animals)
     assert open_data(animals, size=(5, 7)).shape == (1, 5, 7)
@@ -102,3 +103,27 @@ def test_empty_folder_raises_data_error(animals: Path) -> None:
     (animals.parent / "nothing").mkdir()
     with pytest.raises(DataError, match="nothing is empty"):
         open_data(animals.parent / "nothing")
+
+
+@pytest.mark.parametrize(("dtype", "white"), [("float32", 1.0), ("int32", 65_535), ("uint16", 65_535)])
+def test_tiff_images_of_any_depth(tmp_path: Path, dtype: str, white: float) -> None:
+    path, pixels = tmp_path / "a.tif", np.zeros((4, 6), dtype=dtype)
+    pixels[:, :3], pixels[:, 3:] = 0.25 * white, white
+    Image.fromarray(pixels).save(path)
+    read = read_image(path)
+    assert read.shape == (1, 4, 6)
+    torch.testing.assert_close(read[0, 0], torch.tensor([0.25] * 3 + [1.0] * 3), atol=1e-4, rtol=0)
+    assert read_image(path, size=(2, 2)).amax() > 0.9
+
+
+def test_floating_point_image_outside_its_range_raises(tmp_path: Path) -> None:
+    Image.fromarray(np.full((4, 6), 200, dtype=np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(DataError, match=r"a\.tif must have pixels from 0 to 1; they are from 200 to 200"):
+        read_image(tmp_path / "a.tif")
+
+
+def test_orientation_of_photographs_is_applied(tmp_path: Path) -> None:
+    image, exif = Image.new("L", (6, 4)), Image.Exif()
+    exif[0x0112] = 6  # rotated by 90°
+    image.save(tmp_path / "a.jpg", exif=exif)
+    assert read_image(tmp_path / "a.jpg").shape == (1, 6, 4)

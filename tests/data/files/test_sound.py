@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from parnassus.data import DataError, read_wav, spoken_digits, wav_folder
+from parnassus.notices import pass_notices
 
 
 def encode_wav(samples: list[int], *, width: int = 2, channels: int = 1, rate: int = 8_000) -> bytes:
@@ -59,9 +60,62 @@ def test_folders_are_classes(tmp_path: Path) -> None:
     assert (data.name, data.classes, len(data.train), len(data.test)) == ("pets", ("bark", "meow"), 8, 2)
     for recordings in (data.train, data.test):
         assert [int(each[0] * 2**15) - 1 for each in recordings.waves] == recordings.labels.tolist()
-    (tmp_path / "pets" / "meow" / "fast.wav").write_bytes(encode_wav([1], rate=16_000))
-    with pytest.raises(DataError, match=r"fast\.wav has 16000 samples per second"):
-        wav_folder(tmp_path / "pets")
+
+
+def sine(rate: int, *, hertz: float = 440.0, seconds: float = 0.25, channels: int = 1) -> bytes:
+    wave = np.sin(2 * np.pi * hertz * np.arange(round(seconds * rate)) / rate)
+    return encode_wav((0.5 * 2**15 * wave).astype(int).repeat(channels).tolist(), channels=channels, rate=rate)
+
+
+def test_recordings_get_the_most_frequent_rate_and_one_channel(tmp_path: Path) -> None:
+    (tmp_path / "tones" / "low").mkdir(parents=True)
+    for number, (rate, channels) in enumerate([(16_000, 1), (16_000, 2), (44_100, 2), (8_000, 1)]):
+        (tmp_path / "tones" / "low" / f"{number}.wav").write_bytes(sine(rate, channels=channels))
+    lines: list[str] = []
+    with pass_notices(lines.append):
+        data = wav_folder(tmp_path / "tones", test=0.0)
+    assert lines == [
+        "tones: 2 of 4 recordings are resampled to 16,000 samples per second",
+        "tones: the channels of 2 of 4 recordings are averaged",
+    ]
+    expected = 0.5 * torch.sin(2 * torch.pi * 440 * torch.arange(4_000) / 16_000)
+    assert data.train.rate == 16_000
+    for tone in data.train.waves:
+        assert len(tone) == 4_000
+        torch.testing.assert_close(tone[200:-200], expected[200:-200], atol=5e-3, rtol=0)
+
+
+def test_floating_point_and_extensible_formats(tmp_path: Path) -> None:
+    from scipy.io import wavfile
+
+    wave = np.array([[0.5, -0.25], [1.0, 0.0]], dtype=np.float32)
+    for dtype in (np.float32, np.float64):
+        wavfile.write(tmp_path / "a.wav", 44_100, wave.astype(dtype))
+        sound, rate = read_wav(tmp_path / "a.wav")
+        assert rate == 44_100
+        assert sound.tolist() == wave.T.tolist()
+    plain = encode_wav([1, -1, 2], rate=8_000)
+    form = plain[20:36]  # tag, channels, rate, …
+    guid = b"\x01\x00\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
+    extended = b"\xfe\xff" + form[2:] + b"\x16\x00\x10\x00\x00\x00\x00\x00" + guid
+    content = plain[:16] + len(extended).to_bytes(4, "little") + extended + plain[36:]
+    (tmp_path / "b.wav").write_bytes(content)
+    assert (read_wav(tmp_path / "b.wav")[0] * 2**15).tolist() == [[1, -1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"ID3" + bytes(100), "does not begin with RIFF and WAVE"),
+        (encode_wav([]), "is empty"),
+        (encode_wav([1, 2])[:20] + b"\x02\x00" + encode_wav([1, 2])[22:], "has format 2 with 16 bits"),
+        (encode_wav([1, 2])[:24] + bytes(4) + encode_wav([1, 2])[28:], "0 samples per second"),
+    ],
+)
+def test_other_files_raise_data_error(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "a.wav").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_wav(tmp_path / "a.wav")
 
 
 def test_folder_without_sound_raises_data_error(tmp_path: Path) -> None:

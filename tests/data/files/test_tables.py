@@ -1,13 +1,12 @@
 import gzip
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
-from parnassus.data import DataError, Split, array_file, csv_file, open_data, standardise_features
-from parnassus.data.files.tables import CsvTable
+from parnassus.data import DataError, Split, csv_file, open_data, standardise_features
+from parnassus.data.files.csv_table import CsvTable
+from parnassus.data.files.tables import parse_target
 
 
 def write_table(tmp_path: Path, text: str) -> Path:
@@ -66,12 +65,15 @@ def test_gzipped_table_with_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\nNaN,3\n", r"table\.csv, line 3, column 'a': NaN is not a finite number"),
-        ("1,2\n3,4\n,6\n", r"line 3, column 1: an empty cell is not a finite number"),
+        ("1,2,3\n4,5,6\n7\n", r"table\.csv, line 3: expected 3 columns, got 1"),
+        ("d,y\n2020-01-01,2021-01-01\n2020-01-02,2021-01-01\n", "the target 'y' has dates"),
+        ('a,b\n1,"2\n3,4\n', "is not a valid CSV file: unexpected end of data"),
+        ("a,b\n,1\n,2\n,3\n", "has no column that can be a feature"),
+        ("a,b\n1,2\n2,3\n3,4\n4,x\n", "line 5, column 'b': the target is x, and most of its values are numbers"),
         ("a,b\n1,2\nthree,4\n", "line 3, column 'a': three is not a finite number"),
         ("a,b\n1,2\n1e999,4\n", "line 3, column 'a': 1e999 is not a finite number"),
-        ("a,b\n1,2\n3,nan\n", "line 3: the target is nan"),
-        ("a,b\n1,2\n3,\n", "line 3: the target is empty"),
+        ("a,b\n1,2\n3,inf\n", "line 3: the target is inf"),
+        ("a,b\n1,\n3,nan\n", "the target 'b' is empty in all rows"),
         ("1,2,3\n4,5\n6,7,8\n", "line 2: expected 3 columns, got 2"),
         ("a,b\n1,2\n", "has one row of data; at least two are required"),
         ("a,b\n", "has no rows of data"),
@@ -91,83 +93,12 @@ def test_file_that_is_not_utf_8_raises_data_error(tmp_path: Path) -> None:
         csv_file(path)
 
 
-def write_npz(tmp_path: Path, **arrays: NDArray[np.generic]) -> Path:
-    path = tmp_path / "arrays.npz"
-    with path.open("wb") as file:
-        np.savez(file, allow_pickle=True, **arrays)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("shape", "expected"),
-    [((20, 9, 8), (1, 9, 8)), ((20, 9, 8, 3), (3, 9, 8)), ((20, 3, 9, 8), (3, 9, 8)), ((20, 7), (7,))],
-)
-def test_uint8_arrays_are_images(tmp_path: Path, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    data = open_data(write_npz(tmp_path, x=pixels, y=np.arange(20) % 4))
-    assert data.shape == expected
-    assert data.classes == ("0", "1", "2", "3")
-    assert (len(data.train), len(data.test)) == (16, 4)
-    assert float(data.train.x.max()) <= 1
-    assert abs(float(torch.cat([data.train.x, data.test.x]).mean()) - pixels.mean() / 255) < 1e-5
-
-
-def test_channels_last_are_transposed(tmp_path: Path) -> None:
-    pixels = np.zeros((4, 5, 6, 3), dtype=np.float32)
-    pixels[..., 2] = 1
-    data = array_file(write_npz(tmp_path, x=pixels), test=0.0)
-    assert data.train.x.mean((0, 2, 3)).tolist() == [0, 0, 1]
-
-
-def test_given_splits_are_kept(tmp_path: Path) -> None:
-    arrays = {
-        "x_train": np.ones((6, 2)),
-        "y_train": np.arange(6) % 2,
-        "x_test": np.zeros((3, 2)),
-        "y_test": np.zeros(3, int),
-    }
-    data = array_file(write_npz(tmp_path, **arrays))
-    assert (len(data.train), len(data.test), data.classes) == (6, 3, ("0", "1"))
-
-
-def test_npy_file_contains_examples(tmp_path: Path) -> None:
-    np.save(tmp_path / "points.npy", np.random.default_rng(0).normal(size=(50, 2)))
-    data = open_data(tmp_path / "points.npy")
-    assert (len(data.train), len(data.test), data.shape, data.train.y) == (40, 10, (2,), None)
-    assert data.train.x.dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"x": np.array([{"a": 1}, None], dtype=object)}, "contains Python objects"),
-        ({"x": np.array(["a", "b"])}, "x must be an array of numbers"),
-        ({"x": np.ones((3, 2)), "y": np.ones(4, int)}, "x has 3 rows and y 4"),
-        ({"x": np.array([[1.0], [np.nan]])}, "x contains NaN or infinite numbers"),
-        ({"x": np.ones((0, 2))}, "x must be an array of numbers"),
-        ({"x": np.ones((2, 2)), "y": np.array([-1, 1])}, "class indices from 0; one is -1"),
-        ({"images": np.ones((3, 2))}, "must contain x, or x_train and x_test; it contains images"),
-    ],
-)
-def test_invalid_arrays_raise(tmp_path: Path, arrays: dict[str, NDArray[np.generic]], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        array_file(write_npz(tmp_path, **arrays))
-
-
-@pytest.mark.parametrize("keep", [0, 10, 200, 350])
-def test_truncated_arrays_raise(tmp_path: Path, keep: int) -> None:
-    path = write_npz(tmp_path, x=np.ones((30, 2)))
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(DataError, match=r"arrays\.npz"):
-        array_file(path)
-
-
 def test_column_names_are_kept(tmp_path: Path) -> None:
     data = csv_file(write_table(tmp_path, "height,kind,width\n1,7,1.5\n2,9,2.5\n3,7,3.5\n4,9,4.5\n"), target="kind")
     for kept in (data, data.to("cpu"), standardise_features(data)):
         assert (kept.columns, kept.target) == (("height", "width"), "kind")
     unnamed = csv_file(write_table(tmp_path, "1,2,0\n3,4,1\n"), test=0.0)
-    assert (unnamed.columns, unnamed.target) == ((), "")
+    assert (unnamed.columns, unnamed.target) == (("column 1", "column 2"), "column 3")
 
 
 def test_table_keeps_line_numbers_and_precision(tmp_path: Path) -> None:
@@ -184,5 +115,5 @@ def test_single_row_is_accepted(tmp_path: Path, text: str) -> None:
     parsed = CsvTable.read(write_table(tmp_path, text))
     assert (parsed.width, len(parsed.rows)) == (3, 1)
     assert parsed.numbers([0, 1]).tolist() == [[1, 2]]
-    labels, classes = parsed.target(2)
+    labels, classes = parse_target(parsed, 2)
     assert (labels.tolist(), classes) == ([0], ("x",))

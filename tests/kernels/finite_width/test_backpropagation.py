@@ -81,7 +81,7 @@ def test_invalid_arguments_raise() -> None:
     with pytest.raises(ValueError, match=r"positive integers; got sizes=\[3, 0, 1\]"):
         random_weights((3, 0, 1))
     with pytest.raises(ValueError, match="must have dense layers without biases"):
-        layer_weights(fully_connected(1, ReLU(), bias=0.1).module((3,), 4))
+        layer_weights(fully_connected(1, ReLU(), bias_variance=0.1).module((3,), 4))
     with pytest.raises(ValueError, match="need learning_rate > 0 and steps ≥ 0"):
         train_networks(
             weights, torch.zeros(1, 3, dtype=DOUBLE), torch.zeros(1, dtype=DOUBLE), ReLU(), learning_rate=0.0, steps=1

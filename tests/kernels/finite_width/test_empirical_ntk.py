@@ -86,7 +86,10 @@ def scaled_images() -> nn.Module:
 
 CASES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "dense": (lambda: fully_connected(2, ReLU()).module((4,), 9, outputs=3), (7, 4)),
-    "with biases": (lambda: Network((Dense(bias=0.3), Activation(ReLU()), Dense(2.0, 0.1))).module((4,), 9), (7, 4)),
+    "with biases": (
+        lambda: Network((Dense(bias_variance=0.3), Activation(ReLU()), Dense(2.0, 0.1))).module((4,), 9),
+        (7, 4),
+    ),
     "convolutions": (images, (5, 2, 5, 5)),
     "scaled convolutions": (scaled_images, (5, 2, 5, 5)),
     "tied weights": (Tied, (6, 4)),

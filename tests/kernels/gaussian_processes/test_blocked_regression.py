@@ -25,7 +25,7 @@ def test_predictions_match_gp_regression(memory: int | None) -> None:
     kernel = RBFKernel(0.6)
     fit = BlockedRegression.fit(kernel, X, T, ratio=0.05, block=16, memory=memory)
     assert isinstance(fit.solver, ConjugateGradients) == (memory == 0)
-    exact = GPRegression.fit(ScaledKernel(kernel, fit.amplitude), X, T, noise=0.05 * fit.amplitude)
+    exact = GPRegression.fit(ScaledKernel(kernel, fit.amplitude), X, T, noise_variance=0.05 * fit.amplitude)
     for actual, expected in zip(fit.predict(NEW), exact.predict(NEW), strict=True):
         torch.testing.assert_close(actual, expected.detach(), rtol=1e-6, atol=1e-8)
 
@@ -35,7 +35,7 @@ def test_amplitude_maximises_the_likelihood() -> None:
 
     def likelihood(amplitude: float) -> float:
         return float(
-            GPRegression.fit(ScaledKernel(RBFKernel(0.6), amplitude), X, T, noise=0.05 * amplitude)
+            GPRegression.fit(ScaledKernel(RBFKernel(0.6), amplitude), X, T, noise_variance=0.05 * amplitude)
             .log_marginal_likelihood()
             .detach()
         )
@@ -45,7 +45,7 @@ def test_amplitude_maximises_the_likelihood() -> None:
 
 
 def test_noise_free_ntk_mean_interpolates_the_targets() -> None:
-    fit = BlockedRegression.fit(NTK(fully_connected(2, ReLU(), bias=0.1)), X, T, ratio=0.0)
+    fit = BlockedRegression.fit(NTK(fully_connected(2, ReLU(), bias_variance=0.1)), X, T, ratio=0.0)
     prediction = fit.predict(X)
     torch.testing.assert_close(prediction.mean, T, rtol=0, atol=1e-6)
     assert float(prediction.variance.max()) < 1e-6 * fit.amplitude

@@ -1,5 +1,6 @@
 """Regression against direct conditioning, other libraries, refits and closed forms."""
 
+import numpy as np
 import pytest
 import torch
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -7,7 +8,14 @@ from sklearn.gaussian_process import kernels as reference
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
-from parnassus.kernels import GPRegression, LinearKernel, OrnsteinUhlenbeckKernel, RBFKernel, ScaledKernel
+from parnassus.kernels import (
+    GaussianProcess,
+    GPRegression,
+    LinearKernel,
+    OrnsteinUhlenbeckKernel,
+    RBFKernel,
+    ScaledKernel,
+)
 from parnassus.probability import Gaussian, condition
 
 NOISE = 0.2
@@ -24,7 +32,7 @@ def test_prediction_matches_scikit_learn() -> None:
     x, t, new = regression_data()
     sklearn_gp = GaussianProcessRegressor(reference.RBF(0.9), alpha=NOISE, optimizer=None).fit(x.numpy(), t.numpy())
     mean, deviation = sklearn_gp.predict(new.numpy(), return_std=True)
-    fit = GPRegression.fit(RBFKernel(0.9), x, t, noise=NOISE)
+    fit = GPRegression.fit(RBFKernel(0.9), x, t, noise_variance=NOISE)
     prediction = fit.predict(new)
     torch.testing.assert_close(prediction.mean.detach(), torch.from_numpy(mean))
     torch.testing.assert_close(prediction.variance.detach().sqrt(), torch.from_numpy(deviation))
@@ -38,7 +46,7 @@ def test_joint_posterior_is_the_conditioned_prior() -> None:
     noise = torch.cat([torch.full((12,), NOISE), torch.zeros(5)]).double().diag()
     joint = Gaussian(torch.zeros(17, dtype=torch.float64), kernel(points).detach() + noise)
     expected = condition(joint, t, observed=range(12))
-    posterior = GPRegression.fit(kernel, x, t, noise=NOISE).posterior(new)
+    posterior = GPRegression.fit(kernel, x, t, noise_variance=NOISE).posterior(new)
     torch.testing.assert_close(posterior.mean, expected.mean)
     torch.testing.assert_close(posterior.covariance, expected.covariance)
 
@@ -46,7 +54,10 @@ def test_joint_posterior_is_the_conditioned_prior() -> None:
 def test_prediction_from_one_point_matches_closed_form() -> None:
     """μ = k t / (1 + σ²), Var y = 1 − k² / (1 + σ²) with k = e^−½."""
     fit = GPRegression.fit(
-        RBFKernel(), torch.zeros(1, 1, dtype=torch.float64), torch.tensor([2.0], dtype=torch.float64), noise=0.25
+        RBFKernel(),
+        torch.zeros(1, 1, dtype=torch.float64),
+        torch.tensor([2.0], dtype=torch.float64),
+        noise_variance=0.25,
     )
     mean, variance, target_variance = fit.predict(torch.ones(1, 1, dtype=torch.float64))
     k = torch.tensor([-0.5], dtype=torch.float64).exp()
@@ -58,8 +69,8 @@ def test_prediction_from_one_point_matches_closed_form() -> None:
 def test_several_outputs_match_separate_regressions() -> None:
     x, t, new = regression_data()
     targets = torch.stack([t, t.square(), -2 * t], 1)
-    joint = GPRegression.fit(RBFKernel(), x, targets, noise=NOISE)
-    separate = [GPRegression.fit(RBFKernel(), x, column, noise=NOISE) for column in targets.mT]
+    joint = GPRegression.fit(RBFKernel(), x, targets, noise_variance=NOISE)
+    separate = [GPRegression.fit(RBFKernel(), x, column, noise_variance=NOISE) for column in targets.mT]
     prediction = joint.predict(new)
     assert prediction.mean.shape == (5, 3)
     torch.testing.assert_close(prediction.mean, torch.stack([column.predict(new).mean for column in separate], 1))
@@ -75,10 +86,12 @@ def test_several_outputs_match_separate_regressions() -> None:
 @pytest.mark.parametrize("noise", [0.05, 1.0])
 def test_leave_one_out_matches_refits(noise: float) -> None:
     x, t, _ = regression_data()
-    mean, variance, target_variance = GPRegression.fit(RBFKernel(), x, t, noise=noise).leave_one_out()
+    mean, variance, target_variance = GPRegression.fit(RBFKernel(), x, t, noise_variance=noise).leave_one_out()
     for left_out in range(len(x)):
         is_kept = torch.arange(len(x)) != left_out
-        refit = GPRegression.fit(RBFKernel(), x[is_kept], t[is_kept], noise=noise).predict(x[left_out : left_out + 1])
+        refit = GPRegression.fit(RBFKernel(), x[is_kept], t[is_kept], noise_variance=noise).predict(
+            x[left_out : left_out + 1]
+        )
         torch.testing.assert_close(mean[left_out : left_out + 1], refit.mean)
         torch.testing.assert_close(variance[left_out : left_out + 1], refit.variance)
         torch.testing.assert_close(target_variance[left_out : left_out + 1], refit.target_variance)
@@ -87,7 +100,7 @@ def test_leave_one_out_matches_refits(noise: float) -> None:
 def test_marginal_likelihood_and_its_gradient_match_closed_form() -> None:
     x, t, _ = regression_data()
     kernel, noise = RBFKernel(0.7), torch.tensor(NOISE, dtype=torch.float64, requires_grad=True)
-    likelihood = GPRegression.fit(kernel, x, t, noise=noise).log_marginal_likelihood()
+    likelihood = GPRegression.fit(kernel, x, t, noise_variance=noise).log_marginal_likelihood()
     covariance = kernel(x).detach() + NOISE * torch.eye(12, dtype=torch.float64)
     density = MultivariateNormal(torch.zeros(12, dtype=torch.float64), covariance).log_prob(t)
     torch.testing.assert_close(likelihood.detach(), density)
@@ -105,7 +118,7 @@ def test_duplicate_points_without_noise_report_jitter() -> None:
     assert reference.jitter == 0
     assert 0 < fit.jitter < 1e-10
     torch.testing.assert_close(fit.predict(new).mean, reference.predict(new).mean, atol=1e-5, rtol=0)
-    assert GPRegression.fit(RBFKernel(), duplicated, targets, noise=0.01).jitter == 0
+    assert GPRegression.fit(RBFKernel(), duplicated, targets, noise_variance=0.01).jitter == 0
 
 
 def test_variance_at_training_points_is_nonnegative() -> None:
@@ -116,7 +129,9 @@ def test_variance_at_training_points_is_nonnegative() -> None:
 def test_linear_kernel_is_ridge_regression() -> None:
     x, t, new = regression_data()
     ridge = torch.linalg.solve(x.mT @ x + NOISE * torch.eye(2, dtype=torch.float64), x.mT @ t)
-    torch.testing.assert_close(GPRegression.fit(LinearKernel(), x, t, noise=NOISE).predict(new).mean, new @ ridge)
+    torch.testing.assert_close(
+        GPRegression.fit(LinearKernel(), x, t, noise_variance=NOISE).predict(new).mean, new @ ridge
+    )
 
 
 def test_invalid_input_raises() -> None:
@@ -125,11 +140,20 @@ def test_invalid_input_raises() -> None:
         GPRegression.fit(RBFKernel(), x, t[:-1])
     with pytest.raises(ValueError, match="got 0 points"):
         GPRegression.fit(RBFKernel(), x[:0], t[:0])
-    with pytest.raises(ValueError, match=r"noise=-0\.1"):
-        GPRegression.fit(RBFKernel(), x, t, noise=-0.1)
-    with pytest.raises(ValueError, match="noise=nan"):
-        GPRegression.fit(RBFKernel(), x, t, noise=float("nan"))
+    with pytest.raises(ValueError, match=r"noise_variance=-0\.1"):
+        GPRegression.fit(RBFKernel(), x, t, noise_variance=-0.1)
+    with pytest.raises(ValueError, match="noise_variance=nan"):
+        GPRegression.fit(RBFKernel(), x, t, noise_variance=float("nan"))
     with pytest.raises(ValueError, match="must be finite"):
         GPRegression.fit(RBFKernel(), x, t / 0)
     with pytest.raises(ValueError, match="number of features; got 2 and 1"):
         GPRegression.fit(RBFKernel(), x, t).predict(new[:, :1])
+
+
+def test_predictions_do_not_require_gradients() -> None:
+    """Also for kernels with parameters; the marginal likelihood stays differentiable."""
+    fit = GPRegression.fit(RBFKernel(), np.array([[0.0], [1.0], [3.0]]), [0, 1, 2], noise_variance=0.1)  # type: ignore[arg-type]
+    for prediction in (fit.predict(np.array([[0.5]])), fit.leave_one_out()):  # type: ignore[arg-type]
+        assert all(not each.requires_grad for each in prediction)
+    assert not GaussianProcess(RBFKernel()).variances(fit.x).requires_grad
+    assert fit.log_marginal_likelihood().requires_grad

@@ -67,7 +67,7 @@ def test_posterior_of_gpytorch_matches_gp_regression() -> None:
     likelihood.eval()
     with torch.no_grad():
         values, targets = model(new), likelihood(model(new))
-    expected = GPRegression.fit(ScaledKernel(RBFKernel(0.9), 1.5), x, t, noise=0.1).predict(new)
+    expected = GPRegression.fit(ScaledKernel(RBFKernel(0.9), 1.5), x, t, noise_variance=0.1).predict(new)
     torch.testing.assert_close(values.mean, expected.mean.detach(), atol=1e-6, rtol=0)
     torch.testing.assert_close(values.variance, expected.variance.detach(), atol=1e-6, rtol=0)
     torch.testing.assert_close(targets.variance, expected.target_variance.detach(), atol=1e-6, rtol=0)
@@ -79,7 +79,7 @@ def test_likelihood_gradients_of_gpytorch_match_gp_regression() -> None:
     model, likelihood = exact_gp(as_gpytorch(wrapped), x, t, 0.1)
     objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
     (len(x) * objective(model(x), t)).backward()  # gpytorch divides by the number of points
-    GPRegression.fit(reference, x, t, noise=0.1).log_marginal_likelihood().backward()
+    GPRegression.fit(reference, x, t, noise_variance=0.1).log_marginal_likelihood().backward()
     for actual, expected in zip(wrapped.parameters(), reference.parameters(), strict=True):
         assert actual.grad is not None
         assert expected.grad is not None

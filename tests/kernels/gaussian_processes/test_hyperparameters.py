@@ -20,7 +20,7 @@ def test_learned_maximum_matches_scikit_learn() -> None:
     x, t = regression_data()
     start = ScaledKernel(RBFKernel(2.0), 1.0)
     learned = learn_hyperparameters(
-        start, x, t, noise=0.5, num_starts=2, steps=250, generator=torch.Generator().manual_seed(0)
+        start, x, t, noise_variance=0.5, num_starts=2, steps=250, generator=torch.Generator().manual_seed(0)
     )
     sklearn_gp = GaussianProcessRegressor(
         reference.ConstantKernel(2.0) * reference.RBF(0.8) + reference.WhiteKernel(0.04), alpha=0.0
@@ -29,8 +29,8 @@ def test_learned_maximum_matches_scikit_learn() -> None:
     inner = learned.kernel.kernel
     assert isinstance(inner, RBFKernel)
     assert inner.length == pytest.approx(0.8, rel=0.25)
-    assert learned.noise == pytest.approx(0.04, rel=0.5)
-    refit = GPRegression.fit(learned.kernel, x, t, noise=learned.noise).log_marginal_likelihood()
+    assert learned.noise_variance == pytest.approx(0.04, rel=0.5)
+    refit = GPRegression.fit(learned.kernel, x, t, noise_variance=learned.noise_variance).log_marginal_likelihood()
     assert refit.item() == pytest.approx(learned.log_marginal_likelihood)
     assert start.variance == 1.0
 
@@ -47,7 +47,7 @@ def test_best_start_is_returned() -> None:
 
 def test_invalid_input_raises() -> None:
     x, t = regression_data()
-    with pytest.raises(ValueError, match=r"noise=0\.0"):
-        learn_hyperparameters(RBFKernel(), x, t, noise=0.0)
+    with pytest.raises(ValueError, match=r"noise_variance=0\.0"):
+        learn_hyperparameters(RBFKernel(), x, t, noise_variance=0.0)
     with pytest.raises(ValueError, match="starts=0"):
         learn_hyperparameters(RBFKernel(), x, t, num_starts=0)

@@ -99,8 +99,8 @@ def test_query_weights_vanish_in_the_limit() -> None:
 
 def test_invalid_input_raises() -> None:
     x = images()
-    with pytest.raises(ValueError, match=r"variances must be positive; got weight=1.0, query=0.0"):
-        Attention(query=0.0)
+    with pytest.raises(ValueError, match=r"variances must be positive; got weight_variance=1.0, query_variance=0.0"):
+        Attention(query_variance=0.0)
     with pytest.raises(ValueError, match=r"attention takes images .* got shape=\(9,\)"):
         Attention().module((9,), 4)
     with pytest.raises(ValueError, match="got equal positions only"):

@@ -135,7 +135,7 @@ def test_gradients_with_respect_to_inputs() -> None:
 def test_invalid_sizes_raise() -> None:
     with pytest.raises(ValueError, match=r"size must be odd.*got size=4"):
         Convolution(4)
-    with pytest.raises(ValueError, match=r"variances need weight > 0 and bias ≥ 0; got weight=0\.0"):
+    with pytest.raises(ValueError, match=r"need weight_variance > 0 and bias_variance ≥ 0; got weight_variance=0\.0"):
         Convolution(3, 0.0)
     with pytest.raises(ValueError, match="a convolution takes images"):
         Convolution().module((7,), 4)

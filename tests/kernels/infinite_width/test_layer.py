@@ -58,7 +58,7 @@ def test_layers_satisfy_the_protocol() -> None:
 
 @pytest.mark.parametrize(("weight", "bias"), [(0.0, 0.0), (-1.0, 0.0), (1.0, -0.1), (float("nan"), 0.0)])
 def test_invalid_variances_raise_value_error(weight: float, bias: float) -> None:
-    with pytest.raises(ValueError, match="variances need weight > 0 and bias ≥ 0; got weight="):
+    with pytest.raises(ValueError, match="need weight_variance > 0 and bias_variance ≥ 0; got weight_variance="):
         Dense(weight, bias)
 
 

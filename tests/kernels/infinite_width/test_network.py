@@ -1,5 +1,9 @@
 """The module, NNGP and tangent kernel of a network against each other, and in blocks."""
 
+from inspect import unwrap
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -22,12 +26,12 @@ def test_ntk_at_known_angle(depth: int, tangent: float) -> None:
 @pytest.mark.parametrize("sigma", [ReLU(), Erf(), GELU()])
 def test_wide_module_approximates_both_kernels(sigma: Nonlinearity) -> None:
     torch.manual_seed(0)
-    network, x = fully_connected(2, sigma, bias=0.1), standard_normal(3, 5) / 2
+    network, x = fully_connected(2, sigma, bias_variance=0.1), standard_normal(3, 5) / 2
     nngp, ntk = network.kernels(x)
     module = network.module((5,), 2048).double()
     features = module[:-1](x).detach()
     torch.testing.assert_close(
-        network.layers[-1].weight * features @ features.mT / 2048 + 0.1,  # type: ignore[attr-defined]
+        network.layers[-1].weight_variance * features @ features.mT / 2048 + 0.1,  # type: ignore[attr-defined]
         nngp,
         rtol=0.12,
         atol=0.05,
@@ -43,7 +47,11 @@ def flat_gradient(module: torch.nn.Module, row: Tensor) -> Tensor:
 
 
 def test_blocks_do_not_change_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, x, y = fully_connected(3, ReLU(), bias=0.2), standard_normal(23, 5), standard_normal(11, 5, seed=1)
+    network, x, y = (
+        fully_connected(3, ReLU(), bias_variance=0.2),
+        standard_normal(23, 5),
+        standard_normal(11, 5, seed=1),
+    )
     symmetric, rectangular = network.kernels(x), network.kernels(x, y)
     monkeypatch.setattr(blocks, "BLOCK", 4)
     for unblocked, blocked in ((symmetric, network.kernels(x)), (rectangular, network.kernels(x, y))):
@@ -55,7 +63,7 @@ def test_blocks_do_not_change_values(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_do_not_change_values() -> None:
-    network, x = fully_connected(2, ReLU(), bias=0.2), standard_normal(600, 5)
+    network, x = fully_connected(2, ReLU(), bias_variance=0.2), standard_normal(600, 5)
     num_threads = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
@@ -111,7 +119,7 @@ def test_zero_and_duplicate_inputs_are_finite() -> None:
 
 
 def test_module_has_the_requested_widths() -> None:
-    module = fully_connected(2, ReLU(), bias=1.0).module((7,), 16, outputs=3)
+    module = fully_connected(2, ReLU(), bias_variance=1.0).module((7,), 16, outputs=3)
     assert [tuple(parameter.shape) for parameter in module.parameters()] == [
         (16, 7),
         (16,),
@@ -139,3 +147,16 @@ def test_invalid_arguments_raise() -> None:
         fully_connected(1, ReLU()).module((3,), 0)
     with pytest.raises(ValueError, match="x and y must have the same features; got 5 and 6"):
         fully_connected(1, ReLU()).kernels(standard_normal(3, 5), standard_normal(3, 6))
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ((Dense(), ReLU(), Dense()), r"got ReLU\(.*\): wrap it as Activation\(ReLU\(\)\)"),
+        ((Dense, Dense()), r"got .*Dense.*: create one with Dense\(…\)"),
+        ((Dense(), torch.nn.Linear(2, 2)), r"got Linear.*: use those of parnassus.kernels"),
+    ],
+)
+def test_layers_of_the_wrong_kind_raise_value_error(layers: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        unwrap(Network.__post_init__)(SimpleNamespace(layers=layers))  # without the type checks of the tests

@@ -20,8 +20,8 @@ from parnassus.kernels import (
 from parnassus.probability import standard_normal
 
 KERNELS: dict[str, NNGP | NTK] = {
-    "nngp": NNGP(fully_connected(2, ReLU(), bias=0.3)),
-    "ntk": NTK(fully_connected(2, Erf(), bias=0.3)),
+    "nngp": NNGP(fully_connected(2, ReLU(), bias_variance=0.3)),
+    "ntk": NTK(fully_connected(2, Erf(), bias_variance=0.3)),
 }
 
 
@@ -63,7 +63,9 @@ def test_scale_is_learned() -> None:
         .sample(x, 1, generator=torch.Generator().manual_seed(3))
         .values[0]
     )
-    learned = learn_hyperparameters(ScaledKernel(KERNELS["nngp"], 1.0), x, t, noise=0.01, num_starts=1, steps=60)
+    learned = learn_hyperparameters(
+        ScaledKernel(KERNELS["nngp"], 1.0), x, t, noise_variance=0.01, num_starts=1, steps=60
+    )
     assert 3 < learned.kernel.variance < 27
 
 

@@ -93,23 +93,26 @@ def test_variances_are_recovered_by_maximising_the_evidence() -> None:
     clean = GaussianProcess(truth).sample(x, 400, generator=generator).values.mT
     t = clean + 0.2 * torch.randn(clean.shape, dtype=DOUBLE, generator=generator)
     start = NNGP(Network((TrainableDense(1.0, 0.1), Activation(Erf()), TrainableDense(1.0, 0.1))))
-    learned = learn_hyperparameters(start, x, t, noise=0.3, num_starts=1, steps=120)
+    learned = learn_hyperparameters(start, x, t, noise_variance=0.3, num_starts=1, steps=120)
     before, best = (
-        float(GPRegression.fit(kernel, x, t, noise=noise).log_marginal_likelihood().detach())
+        float(GPRegression.fit(kernel, x, t, noise_variance=noise).log_marginal_likelihood().detach())
         for kernel, noise in ((start, 0.3), (truth, 0.04))
     )
     assert learned.log_marginal_likelihood > before + 100
     assert best < learned.log_marginal_likelihood < best + 10  # five numbers fitted
     variances = [float(parameter.detach().exp()) for parameter in learned.kernel.parameters()]
     assert variances == pytest.approx([3.0, 0.5, 2.0, 0.4], rel=0.2)
-    assert learned.noise == pytest.approx(0.04, rel=0.05)
-    assert [layer.weight for layer in start.trainable_layers if isinstance(layer, TrainableDense)] == [1.0, 1.0]
+    assert learned.noise_variance == pytest.approx(0.04, rel=0.05)
+    assert [layer.weight_variance for layer in start.trainable_layers if isinstance(layer, TrainableDense)] == [
+        1.0,
+        1.0,
+    ]
 
 
 def test_invalid_arguments_raise() -> None:
-    with pytest.raises(ValueError, match=r"weight must be positive and finite; got weight=0.0"):
+    with pytest.raises(ValueError, match=r"weight_variance must be positive and finite; got weight_variance=0.0"):
         TrainableDense(0.0)
-    with pytest.raises(ValueError, match=r"bias must be positive and finite; got bias=0.0"):
+    with pytest.raises(ValueError, match=r"bias_variance must be positive and finite; got bias_variance=0.0"):
         TrainableDense(1.0, 0.0)
     with pytest.raises(ValueError, match="divide=False is allowed in the first layer only"):
         Network((Dense(), Activation(Erf()), TrainableDense(divide=False))).kernels(points(2))

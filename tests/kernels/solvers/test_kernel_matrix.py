@@ -12,7 +12,7 @@ from parnassus.probability import standard_normal
 CPU = torch.device("cpu")
 X = standard_normal(37, 5)
 Y = standard_normal(23, 5, seed=1)
-KERNELS: list[KernelFunction] = [OrnsteinUhlenbeckKernel(1.3), fully_connected(2, ReLU(), bias=0.1).nngp]
+KERNELS: list[KernelFunction] = [OrnsteinUhlenbeckKernel(1.3), fully_connected(2, ReLU(), bias_variance=0.1).nngp]
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

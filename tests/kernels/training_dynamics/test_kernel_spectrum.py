@@ -44,7 +44,7 @@ def test_evidence_is_the_likelihood_at_the_best_amplitude(ratio: float) -> None:
     best = SPECTRUM.evidence(T, ratio)
 
     def likelihood(amplitude: float) -> float:
-        fit = GPRegression.fit(ScaledKernel(RBFKernel(0.4), amplitude), X, T, noise=ratio * amplitude)
+        fit = GPRegression.fit(ScaledKernel(RBFKernel(0.4), amplitude), X, T, noise_variance=ratio * amplitude)
         return float(fit.log_marginal_likelihood().detach()) / T.numel()
 
     assert best.log_likelihood == pytest.approx(likelihood(best.amplitude), rel=1e-9)

@@ -64,6 +64,12 @@ def failing(x):
         raise ZeroDivisionError("no more")
     return np.zeros(len(x))
 
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.tree import DecisionTreeRegressor
+table[::3, 1] = np.nan
+boosted = HistGradientBoostingRegressor(min_samples_leaf=2, max_iter=5).fit(table, table[:, 0])
+tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(table, np.isnan(table[:, 1]) + table[:, 0])
+
 number = 17
 """
 
@@ -285,6 +291,25 @@ def test_run_explains_rows_of_its_table(folder: Path, explain: Callable[..., Out
     assert [feature["value"] for feature in features] == [5, 6, 4]
 
 
+@pytest.mark.parametrize("model", ["boosted", "tree"])
+def test_missing_cells_are_passed_to_models_that_take_them(
+    explain: Callable[..., Output], folder: Path, model: str
+) -> None:
+    lines = (folder / "my.csv").read_text(encoding="utf-8").splitlines()
+    holes = [
+        ",".join("" if k == 1 and n % 2 else cell for k, cell in enumerate(line.split(",")))
+        for n, line in enumerate(lines)
+    ]
+    (folder / "holes.csv").write_text("\n".join([lines[0], *holes[1:]]), encoding="utf-8")
+    result = explain("--model", f"models.py:{model}", "--data", "holes.csv", "--row", "1", "--background", "20")
+    features = cast("list[dict[str, list[dict[str, object]]]]", result["rows"])[0]["features"]
+    assert [each["value"] is None for each in features] == [False, True, False]
+    assert cast("float", result["gap"]) < 1e-6
+    assert result["model_rows"]  # not the closed form, which does not know where missing values go
+    several = explain("--model", f"models.py:{model}", "--data", "holes.csv", "--background", "20")
+    assert len(cast("list[object]", several["rows"])) == 40
+
+
 @pytest.fixture
 def error_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Run `parnassus explain …`, which exits with code 2, and return its one-line message."""
@@ -294,7 +319,7 @@ def error_message(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
         with pytest.raises(SystemExit) as exit_info:
             main()
         assert exit_info.value.code == 2
-        (line,) = capsys.readouterr().err.splitlines()
+        *_, line = capsys.readouterr().err.splitlines()  # after the messages on the data
         assert line.startswith("parnassus: ")
         return line.removeprefix("parnassus: ")
 

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from parnassus.data import DataError, open_data
+from parnassus.runs.errors import RunError
+from parnassus.shapley.commands.evaluate_rows import EvaluateRows
 from parnassus.shapley.commands.predict_rows import PredictRows
 from parnassus.shapley.experiments.shap_rent import NAMES, sample_flats
 from parnassus.train.sample_predict_evaluate import Input
@@ -60,3 +62,35 @@ def test_missing_column_raises_data_error(trained_run: Callable[..., TrainedRun]
     path = write_table(tmp_path / "flats.csv", NAMES[1:], sample_flats(2, seed=5)[0][:, 1:])
     with pytest.raises(DataError, match=r"flats\.csv has no column 'area', with which .* was trained"):
         list(PredictRows()(trained_run("shap_rent"), [Input(path)]))
+
+
+def write_messy_table(path: Path, rows: int, *, seed: int) -> Path:
+    """Words, dates and missing cells; the class depends on the kind."""
+    generator = torch.Generator().manual_seed(seed)
+    kinds = torch.randint(3, (rows,), generator=generator).tolist()
+    lines = [
+        f"p{row},{'abc'[kind]},2020-01-{1 + row % 28:02},{row % 7 if row % 5 else ''},{'yes' if kind else 'no'}"
+        for row, kind in enumerate(kinds)
+    ]
+    path.write_text("\n".join(["name,kind,day,size,class", *lines]), encoding="utf-8")
+    return path
+
+
+def test_new_rows_are_prepared_as_in_training(trained_run: Callable[..., TrainedRun], tmp_path: Path) -> None:
+    run = trained_run("shap_breast_cancer", data=str(write_messy_table(tmp_path / "t.csv", 120, seed=0)), steps=200)
+    new = write_messy_table(tmp_path / "new.csv", 40, seed=1)
+    (own,), (other,) = EvaluateRows()([run]), EvaluateRows(str(new))([run])
+    result = run.folder.read_json("result.json")["result"]
+    assert isinstance(result, dict)
+    assert (own["rows"], other["rows"]) == (24, 40)
+    assert own["accuracy"] == pytest.approx(result["test_score"])
+    assert other["accuracy"] == pytest.approx(1.0)
+    rows = list(PredictRows()(run, [Input(new)]))
+    truth = [line.rsplit(",", 1)[1] for line in new.read_text(encoding="utf-8").splitlines()[1:]]
+    assert [row["class"] for row in rows] == truth
+    (tmp_path / "bad.csv").write_text("kind,day,size,class\na,2020-01-01,3,perhaps\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"has the class 'perhaps', which .* was not trained on"):
+        EvaluateRows(str(tmp_path / "bad.csv"))([run])
+    (run.folder.path / "table.json").write_text('{"columns": []}', encoding="utf-8")
+    with pytest.raises(RunError, match=r"table\.json is damaged"):
+        EvaluateRows(str(new))([run])

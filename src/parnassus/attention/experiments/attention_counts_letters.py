@@ -74,11 +74,13 @@ class Experiment:
         words = random_words(self.num_examples, self.length, self.num_letters, seed=run.seed).to(run.device)
         test = random_words(2_000, self.length, self.num_letters, seed=run.seed + 10_000).to(run.device)
         shorter = random_words(2_000, self.length // 2, self.num_letters, seed=run.seed + 20_000).to(run.device)
-        models, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        models, optimizer, schedule = run.prepare(
+            run.build(self.model),
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("schedule", schedule)
         for step, loss in descend(run, models, optimizer, words.pairs(128, self.steps)):
             schedule.step()
             run.log(step, loss=loss / len(models))

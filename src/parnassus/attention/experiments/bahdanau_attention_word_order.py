@@ -53,11 +53,13 @@ class Experiment:
                 "fixed_vector": RecurrentTranslator(size, width, use_attention=False),
             }
         )
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.2, cycle_momentum=False
+        models, optimizer, schedule = run.prepare(
+            models,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.2, cycle_momentum=False
+            ),
         )
-        run.keep("schedule", schedule)
         for step, loss in descend(run, models, optimizer, SentenceBatches(self, run.device)):
             schedule.step()
             run.log(step, loss=loss)

@@ -126,11 +126,13 @@ class Experiment:
         train, test = (encode(tokeniser, part).to(run.device) for part in (train_sentences, test_sentences))
         max_length = max(train.shape[1], test.shape[1])
         models = run.build(self.model, tokens=tokeniser_to_dict(tokeniser), max_length=max_length)
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        models, optimizer, schedule = run.prepare(
+            models,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("schedule", schedule)
         for step, loss in descend(run, models, optimizer, Split(train).batches(self.batch_size, self.steps)):
             schedule.step()
             run.log(step, loss=loss / len(models))

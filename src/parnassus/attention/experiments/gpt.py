@@ -8,7 +8,8 @@ import lzma
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, pairwise
 from math import exp, log
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -105,15 +106,14 @@ class Experiment:
         train_windows = split_windows(train[: len(test)], self.block_size)
 
         generator = run.build(self.model, tokens=tokeniser_to_dict(tokeniser))
-        generator, optimizer = run.prepare(
+        generator, optimizer, schedule = run.prepare(
             generator,
             lambda _: AdamW(weight_decay_groups(generator, 0.1), lr=self.learning_rate, betas=(0.9, 0.99), fused=True),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
         optimizer.register_step_pre_hook(clipping_hook(generator))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
-        )
-        run.keep("schedule", schedule)
         for step, loss in descend(run, generator, optimizer, batches):
             schedule.step()
             run.log(step, loss=loss)
@@ -250,8 +250,8 @@ def plot_predictions(run: Run, generator: TextGenerator, passage: Int[Tensor, " 
     run.figure(
         "negative log-likelihood",
         plot_token_bits(names[1:], bits),
-        "Negative log-likelihood of each token of a test passage given all previous tokens: high at the beginning of "
-        "words, low at their end.",
+        "Negative log-likelihood of each token of a test passage given all previous "
+        f"tokens{compare_word_starts(names, bits)}.",
     )
     run.figure(
         "attention maps",
@@ -259,6 +259,21 @@ def plot_predictions(run: Run, generator: TextGenerator, passage: Int[Tensor, " 
         "Attention maps of all heads and blocks on the same passage, rows are queries and columns keys. Entries above "
         "the diagonal are masked.",
     )
+
+
+def compare_word_starts(names: Sequence[str], bits: Float[Tensor, " time"]) -> str:
+    """The mean bits of tokens that begin a word and of the others, if there are both."""
+    starts = torch.tensor([begins_word(now, before) for before, now in pairwise(names)])
+    if not bool(starts.any()) or bool(starts.all()):
+        return ""
+    first, others = (float(bits[chosen].mean()) for chosen in (starts, ~starts))
+    return f": {first:.2f} bits at the beginning of words, {others:.2f} elsewhere"
+
+
+def begins_word(token: str, before: str) -> bool:
+    """Whether a token is or contains the first letter of a word."""
+    after_space = before[-1:].isspace() and token[:1].isalpha()
+    return after_space or (token[:1].isspace() and token.strip()[:1].isalpha())
 
 
 def report_samples(run: Run, generator: TextGenerator, passage: str) -> None:

@@ -92,11 +92,13 @@ class Experiment:
         train = torch.cat([build_texts(pair, sample_letters(count, generator, test=False)) for pair in trained])
         tests = {pair: build_texts(pair, sample_letters(100, generator, test=True)).to(run.device) for pair in PAIRS}
         model = rotary_gpt(VOCABULARY, PROMPT + LENGTH, width=self.width, heads=4, depth=self.num_layers)
-        conditional, optimizer = run.prepare(ConditionalModel(model), partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        conditional, optimizer, schedule = run.prepare(
+            ConditionalModel(model),
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("schedule", schedule)
         batches = Split(train).to(run.device).batches(self.batch_size, self.steps)
         for step, loss in descend(run, conditional, optimizer, batches):
             schedule.step()

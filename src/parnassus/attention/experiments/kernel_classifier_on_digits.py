@@ -14,7 +14,7 @@ from parnassus.attention.regression.kernels import (
     gaussian_kernel,
     triangular_kernel,
 )
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import DataError, Dataset, TableSettings, check_target
 from parnassus.report import confusion_matrix, curves, image_grid
 from parnassus.setting_types import AnyData
 from parnassus.train import Positive, Run, at_least, between, no_band
@@ -44,8 +44,9 @@ KERNELS: dict[str, RadialKernel] = {
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(TableSettings):
     data: AnyData = "digits"  # labelled images or rows: name of a data set, or path of a file or folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_examples: Positive[int] = 1_000  # maximum number of training examples and of test examples
     num_bandwidths: Positive[int] = 14  # candidate bandwidths, logarithmically spaced
 
@@ -104,9 +105,10 @@ class Experiment:
         }
 
     def load_labelled_data(self) -> Dataset:
-        data = open_data(self.data)
+        data = self.load_data(self.image_size)
         if not data.classes:
             raise DataError(f"{self.data} has no classes: its targets must be names or integers")
+        check_target(data)
         return data
 
 

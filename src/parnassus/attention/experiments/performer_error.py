@@ -68,6 +68,7 @@ Draw = Callable[[int, int], Tensor]
 @dataclass(frozen=True)
 class Experiment:
     data: ImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 400  # gradient steps with softmax attention
     batch_size: Positive[int] = 64  # images per gradient step
     patch_size: Positive[int] = 2  # side of a patch in pixels
@@ -93,7 +94,7 @@ class Experiment:
             "any effect: they at least halve the variance per direction, but also halve the number of directions.",
         )
 
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         test = Split(data.test.x[:1_000], check_labels(data.test.y, len(data.classes))[:1_000])
         model = run.build(self.model, shape=list(data.shape), classes=len(data.classes))
         model, optimizer = run.prepare(model, partial(Adam, lr=3e-3))

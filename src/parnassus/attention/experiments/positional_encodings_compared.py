@@ -81,14 +81,13 @@ class Experiment:
     num_test: Positive[int] = 64  # test sequences
 
     def __call__(self, run: Run) -> dict[str, float]:
-        models, optimizer = run.prepare(
+        models, optimizer, schedule = run.prepare(
             ModelCollection[DelayedCopyModel]({name: self.model(name) for name in TITLES}),
             partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
-        )
-        run.keep("schedule", schedule)
         batches = RandomTokens(self.vocab_size, self.length, self.batch_size, self.steps, run.device)
         for step, loss in descend(run, models, optimizer, batches):
             schedule.step()

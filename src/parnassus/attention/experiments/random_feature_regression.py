@@ -19,7 +19,7 @@ from parnassus.attention import (
     positive_rbf_features,
 )
 from parnassus.attention.regression.kernels import similarity
-from parnassus.data import DataError, open_data
+from parnassus.data import DataError, TableSettings
 from parnassus.layers import check_labels
 from parnassus.report import FAINT, PALETTE, curves, subplots
 from parnassus.setting_types import AnyData
@@ -63,8 +63,9 @@ class KernelRidgeTask:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(TableSettings):
     data: AnyData = "digits"  # examples by class: name of a data set, or path of a file or folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_examples: Positive[int] = 1_200  # maximum number of training examples
     gamma: Positive[float] = 0.05  # γ of the kernel exp(−γ‖x − y‖²)
     alpha: NonNegative[float] = 1e-5  # ridge penalty λ
@@ -74,7 +75,7 @@ class Experiment:
     gram_size: Positive[int] = 300  # maximum number of examples in the Gram matrix
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = self.load_data(self.image_size).to(run.device)
         if len(data.train) < 2:
             raise DataError(f"{self.data} must have at least 2 training examples; got {len(data.train)}")
         train = data.train.take(self.num_examples)

@@ -94,13 +94,15 @@ class Experiment:
         source, target = (self.fit_tokeniser([pair[side] for pair in pairs.train]) for side in range(2))
         pairs, num_removed = self.remove_long_pairs(pairs, source, target)
         model = run.build(self.model, source=tokeniser_to_dict(source), target=tokeniser_to_dict(target))
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate, betas=(0.9, 0.98)))
-        optimizer.register_step_pre_hook(lambda *_: clip_norm(model))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, schedule = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate, betas=(0.9, 0.98)),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
+        optimizer.register_step_pre_hook(lambda *_: clip_norm(model))
         average: AveragedModel = AveragedModel(model, device=run.device)
-        run.keep("schedule", schedule)
         run.keep("average", average)
 
         valid = [part.to(run.device) for part in encode_pairs(model, pairs.valid[: self.num_test])]

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.core.attention_maps import attention_maps
 from parnassus.attention.core.multi_head import AttentionWidths, MultiHeadAttention
 from parnassus.layers import mlp, padding_mask, relu
@@ -47,6 +48,7 @@ class ArticleClassifier(nn.Module):
         logits: Tensor = self.output(self.attention(query, words, words, padding_mask(phrases))[:, 0])
         return logits
 
+    @accepts_arrays
     def loss(self, phrases: Int[Tensor, "batch words"], articles: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """The mean of −log p(article | phrase), in nats."""
         return cross_entropy(self(phrases), articles)

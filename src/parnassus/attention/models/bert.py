@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.models.encoder import Encoder, encoder
 from parnassus.recurrent.encoder import RecurrentEncoder
 
@@ -67,6 +68,7 @@ class MaskedLanguageModel(nn.Module):
         """Logits of the original token at each position."""
         return linear(self.transform(self.encoder(tokens)), self.encoder.embedding.tokens.weight, self.bias)
 
+    @accepts_arrays
     def loss(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, ""]:
         """The mean of −log p over the tokens selected by `mask_tokens`."""
         return self.masked_loss(tokens, self.mask_tokens(tokens))

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.models.block import Block
 from parnassus.attention.positions.sinusoidal import SinusoidalEmbedding
 from parnassus.text.autoregressive_model import next_token_nll
@@ -34,6 +35,7 @@ class RecurrencePredictor(nn.Module):
         """−log p(s_{t+1} | input of position t) by sequence and position."""
         return next_token_nll(self(terms[:, :-1]), terms)
 
+    @accepts_arrays
     def loss(self, terms: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, ""]:
         """The mean of −log p per term, in nats."""
         return self.nll(terms).mean()

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.models.encoder import Encoder
 from parnassus.recurrent.encoder import RecurrentEncoder
 
@@ -37,6 +38,7 @@ class SentenceClassifier(nn.Module, Generic[AnyEncoder]):
         """One vector per sentence."""
         return self.pool(self.encoder, tokens)
 
+    @accepts_arrays
     def loss(self, tokens: Int[Tensor, "batch time"], label: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """The mean of −log p of the true class."""
         return cross_entropy(self(tokens), label)

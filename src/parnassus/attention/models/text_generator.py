@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.models.gpt import LanguageModel
 from parnassus.text.generation import stream_tokens
 from parnassus.text.sampling import TokenSampler
@@ -31,6 +32,7 @@ class TextGenerator(nn.Module):
         logits: Tensor = self.model(tokens)
         return logits
 
+    @accepts_arrays
     def loss(self, tokens: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, ""]:
         """The mean of −log p per token, in nats."""
         return self.model.loss(tokens)

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.models.seq2seq import Transformer
 from parnassus.text.beam_search import beam_search
 from parnassus.text.tokeniser import Tokeniser
@@ -33,6 +34,7 @@ class Translator(nn.Module):
                 )
         self.model, self.source, self.target = model, source, target
 
+    @accepts_arrays
     def loss(self, source: Int[Tensor, "batch n"], target: Int[Tensor, "batch m_and_one"]) -> Float[Tensor, ""]:
         """The mean of −log p per target token, in nats; see `Transformer.loss`."""
         return self.model.loss(source, target)

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.core.lookup import soft_lookup
 
 
@@ -35,6 +36,7 @@ class LearnedKernel(nn.Module):
         scores: Tensor = self.score(query, x)
         return scores.softmax(-1)
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "count features"], y: Float[Tensor, "count out"]) -> Float[Tensor, ""]:
         """The mean squared leave-one-out error; without leaving out, memorisation would give 0."""
         if len(x) < 2:

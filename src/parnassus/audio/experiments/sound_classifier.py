@@ -17,8 +17,9 @@ from parnassus.attention.core.attention_maps import attention_maps
 from parnassus.audio.sound_classifier import MFCC, LogMelSpectrogram, SoundClassifier, WavePatches, crop_and_normalise
 from parnassus.audio.spectra import cepstra, hertz_to_mel, invert_cepstra, log_mel_spectrogram, mel_to_hertz, stft
 from parnassus.data import DataError, Recordings, SoundDataset, Split, open_sounds
-from parnassus.data.files.sound import decode_wav
+from parnassus.data.files.wav import decode_wav, resample
 from parnassus.layers import count_parameters
+from parnassus.notices import notify
 from parnassus.optim import Adam, one_cycle_rate
 from parnassus.report import FAINT, PALETTE, confusion_matrix, subplots
 from parnassus.report.style import DIVERGING, SEQUENTIAL
@@ -164,7 +165,8 @@ class Predict:
             sound, rate = decode_wav(each.read_bytes(), each.name)
             wave = sound.mean(0)
             if rate != model.rate:
-                raise DataError(f"{each.name} must have {model.rate} samples per second, as in training; got {rate}.")
+                notify(f"{each.name}: resampled from {rate:,} to {model.rate:,} samples per second, as in training")
+                wave = resample(wave, rate, model.rate)
             if not wave.any():
                 raise DataError(f"{each.name} is silent.")
             for name, classifier in model.named_models():
@@ -191,16 +193,19 @@ class Evaluate:
         """Accuracy of each classifier of one run; the sounds may be of some of its classes only."""
         models, name = cast("SoundClassifiers", trained.model), self.data or cast("Experiment", trained.experiment).data
         found = open_sounds(name)
-        if found.train.rate != models.rate or not set(found.classes) <= set(models.classes):
+        if not set(found.classes) <= set(models.classes):
             raise DataError(
-                f"{name} must have {models.rate} samples per second and classes among {', '.join(models.classes)}, as "
-                f"in training; got {found.train.rate} samples per second and classes {', '.join(found.classes)}."
+                f"{name} must have classes among {', '.join(models.classes)}, as in training; "
+                f"got classes {', '.join(found.classes)}."
             )
+        if found.train.rate != models.rate:
+            notify(f"{name}: resampled from {found.train.rate:,} to {models.rate:,} samples per second, as in training")
         label_of = torch.tensor([models.classes.index(label) for label in found.classes])
         parts = [found.test] if self.split == "test" else [found.train, found.test]
         if not any(map(len, parts)):
             raise DataError(f"{name} has too few sounds for a test part; --split all evaluates all of them.")
-        waves = crop_and_normalise([wave for part in parts for wave in part.waves], models.model("wave").samples)
+        recordings = [resample(wave, part.rate, models.rate) for part in parts for wave in part.waves]
+        waves = crop_and_normalise(recordings, models.model("wave").samples)
         sounds = Split(waves, label_of[torch.cat([part.labels for part in parts])])
         accuracies = {f"{tokens}_accuracy": accuracy(model, sounds) for tokens, model in models.named_models()}
         return {"run": trained.folder.path.name, "data": name, "sounds": len(sounds), **accuracies}

@@ -40,7 +40,10 @@ class Experiment:
         optimizer = torch.optim.SGD(by_torch.parameters(), lr=self.learning_rate)
         run.keep("tape", by_tape)
         run.keep("torch", by_torch)
-        seconds = {"tape": 0.0, "torch": 0.0}
+        times = nn.Module()
+        times.register_buffer("seconds", torch.zeros(2, dtype=torch.float64))
+        run.keep("times", times)
+        seconds = times.get_buffer("seconds")  # of the tape and of torch
 
         for step, (images, labels) in run.steps(digits.train.pairs(self.batch_size, self.steps)):
             inputs = images.flatten(1).double()
@@ -51,8 +54,7 @@ class Experiment:
             torch_loss = torch_cross_entropy(by_torch(inputs), labels)
             run.update(optimizer, torch_loss)
             torch_loss_value = torch_loss.item()
-            seconds["tape"] += tape_end - start
-            seconds["torch"] += time.perf_counter() - tape_end
+            seconds += torch.tensor([tape_end - start, time.perf_counter() - tape_end])
             run.log(step, **{"loss/tape": loss, "loss/torch": torch_loss_value, "gap": abs(loss - torch_loss_value)})
 
         x, y = digits.test.x.flatten(1).double().numpy(), digits.test.y.numpy()
@@ -98,5 +100,5 @@ class Experiment:
             "test_loss": float(cross_entropy(logits, y)),
             "gap_to_torch": max(gaps),
             "weight_difference": weight_gap,
-            "time_ratio_to_torch": seconds["tape"] / max(seconds["torch"], 1e-9),
+            "time_ratio_to_torch": float(seconds[0] / seconds[1]),
         }

@@ -46,7 +46,7 @@ expected = {
     "linear_svm": at_least(0.92, "test accuracy of a linear support vector machine"),
     "gaussian_svm": at_least(0.95, "test accuracy of a support vector machine on random Fourier features"),
     "generative_gain_few": no_band("accuracy of the quadratic discriminant minus softmax regression, fewest examples"),
-    "noise_detected": at_least(0.99, "fraction of noise images less likely than 99 % of the test digits"),
+    "noise_detected": at_least(0.99, "fraction of noise images less likely than 99 % of the test images"),
     "softmax_confidence_on_noise": no_band("mean largest probability of softmax regression on noise images"),
 }
 profiles = {
@@ -64,6 +64,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     examples_per_class: tuple[Positive[int], ...] = (5, 10, 20, 50)  # smaller training sets, in examples per class
     steps: Positive[int] = 400  # gradient steps of each discriminative model
     batch_size: Positive[int] = 64  # images per gradient step
@@ -76,7 +77,7 @@ class Experiment:
         return small_cnn(shape, len(classes))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_labelled_images(self.data).to(run.device)
+        data = open_labelled_images(self.data, self.image_size).to(run.device)
         labels = check_labels(data.train.y, len(data.classes))
         sizes = list(self.examples_per_class)
         parts = [Split(data.train.x[rows], labels[rows]) for rows in (first_of_each_class(labels, n) for n in sizes)]
@@ -161,14 +162,14 @@ class Experiment:
         detected = float((noise_log_prob < digit_log_prob.quantile(0.01)).float().mean())
         run.figure(
             "log-likelihood",
-            histograms({"test digits": digit_log_prob, "permuted pixels": noise_log_prob}, x_label="log p(x) (nats)"),
-            "The evidence p(x) under the Gaussian classes. A generative model can detect that an image is not a digit; "
+            histograms({"test images": digit_log_prob, "permuted pixels": noise_log_prob}, x_label="log p(x) (nats)"),
+            "The evidence p(x) under the Gaussian classes. A generative model can detect that an image is of no class; "
             f"softmax regression classifies the same noise with a mean confidence of {confidence:.2f}.",
         )
         pair = torch.cat([digits[:10], noise[:10].reshape(-1, *data.shape)])
         run.figure(
             "permuted images",
-            image_grid(pair, columns=10, row_labels=("digits", "permuted")),
+            image_grid(pair, columns=10, row_labels=("images", "permuted")),
             "Each image of the lower row has the pixels of the one above, in random order.",
         )
         return detected, confidence
@@ -192,7 +193,7 @@ class Experiment:
         run.figure(
             "confusion matrix",
             confusion_matrix(truth.cpu(), best.cpu(), data.classes),
-            "True and predicted classes of test digits under the quadratic discriminant.",
+            "True and predicted classes of test images under the quadratic discriminant.",
         )
         rows: list[dict[str, str | float]] = [
             {
@@ -207,7 +208,7 @@ class Experiment:
         run.table(
             "models",
             rows,
-            "Cross-entropy: mean of −log P(C | x) on test digits; support vector machines give no probabilities. "
+            "Cross-entropy: mean of −log P(C | x) on test images; support vector machines give no probabilities. "
             "Models with independent pixels are overconfident.",
         )
 

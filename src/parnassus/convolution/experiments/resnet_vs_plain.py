@@ -36,6 +36,7 @@ profiles: dict[str, dict[str, object]] = {
 @dataclass(frozen=True)
 class Experiment:
     data: ImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_blocks: Positive[int] = 6  # blocks in each of two stages, with two convolutions each
     width: Positive[int] = 12  # channels of the first stage; the second has twice as many
     epochs: Positive[int] = 3  # passes over the training images
@@ -47,7 +48,7 @@ class Experiment:
         return self.build_network(basic_block, shape, classes)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         kinds: dict[str, Block] = {"residual": basic_block, "plain": plain_block, "bottleneck": bottleneck_block}
         residual = run.build(self.model, shape=data.shape, classes=data.classes)
         models, first = {}, {}

@@ -1,13 +1,10 @@
-"""Recordings: WAV files as waves in [−1, 1], spoken digits, and user folders."""
+"""Recordings by class: spoken digits, and user folders of WAV files."""
 
-import io
 import re
-import wave
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -16,7 +13,9 @@ from parnassus.data.downloads.sources import SPOKEN_DIGITS
 from parnassus.data.downloads.transfer import obtain
 from parnassus.data.downloads.unpack import open_tar, read_member
 from parnassus.data.errors import DataError
+from parnassus.data.files.wav import decode_wav, read_wav, resample
 from parnassus.data.preparation.partition import stratified_split
+from parnassus.notices import notify
 
 SPOKEN_NAME = re.compile(r"(?:^|/)([0-9])_([a-z]+)_([0-9]+)\.wav$")
 
@@ -60,60 +59,38 @@ def spoken_digits() -> SoundDataset:
 
 
 def wav_folder(folder: Path | str, *, test: float = 0.2, seed: int = 0) -> SoundDataset:
-    """A folder with one subfolder of WAV files per class, all with the same sampling rate; channels are averaged."""
+    """A folder with one subfolder of WAV files per class; channels are averaged.
+
+    If the files have several sampling rates, all are resampled to the most frequent one.
+    """
     folder = Path(folder)
     paths = sorted(path for path in folder.glob("*/*") if path.suffix.lower() == ".wav")
     if not paths:
         raise DataError(f"{folder} must have one subfolder of .wav files per class; there are none.")
     waves, rates = zip(*(read_wav(path) for path in paths), strict=True)
-    for path, rate in zip(paths, rates, strict=True):
-        if rate != rates[0]:
-            raise DataError(f"{path} has {rate} samples per second and {paths[0]} {rates[0]}: they must agree.")
+    rate = max(sorted(set(rates)), key=rates.count)
+    notify_changes(folder.name, waves, rates, rate)
+    mono = [resample(wave.mean(0), old, rate) for wave, old in zip(waves, rates, strict=True)]
     classes = tuple(sorted({path.parent.name for path in paths}))
     labels = torch.tensor([classes.index(path.parent.name) for path in paths])
-    recordings = Recordings([each.mean(0) for each in waves], labels, [""] * len(paths), rates[0])
+    recordings = Recordings(mono, labels, [""] * len(paths), rate)
     train_rows, test_rows = stratified_split(labels, round(test * len(paths)), seed)
     return SoundDataset(folder.name, recordings.take(train_rows.tolist()), recordings.take(test_rows.tolist()), classes)
 
 
-def read_wav(path: Path) -> tuple[Float[Tensor, "channels time"], int]:
-    """A PCM WAV file of 8, 16, 24 or 32 bits as a wave in [−1, 1) and its sampling rate."""
-    try:
-        return decode_wav(path.read_bytes(), str(path))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
-
-
-def decode_wav(content: bytes, name: str) -> tuple[Float[Tensor, "channels time"], int]:
-    """The wave in the bytes of a WAV file; `name` appears in error messages."""
-    try:
-        with wave.open(io.BytesIO(content)) as file:
-            width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
-            num_frames, frames = file.getnframes(), file.readframes(file.getnframes())
-    except (wave.Error, EOFError) as error:
-        raise DataError(f"{name} is not a PCM WAV file ({error or 'unexpected end of file'}).") from error
-    if len(frames) != num_frames * width * channels:
-        raise DataError(
-            f"{name} is truncated: it has {len(frames)} of {num_frames * width * channels} bytes of sound data."
-        )
-    samples = _integers(frames, width) / 2.0 ** (8 * width - 1)
-    return torch.from_numpy(samples.astype(np.float32).reshape(-1, channels).T.copy()), rate
+def notify_changes(name: str, waves: Sequence[Tensor], rates: Sequence[int], rate: int) -> None:
+    """Log how many recordings are resampled, and how many have several channels, which are averaged."""
+    resampled, several = sum(old != rate for old in rates), sum(len(wave) > 1 for wave in waves)
+    if resampled:
+        notify(f"{name}: {resampled} of {len(rates)} recordings are resampled to {rate:,} samples per second")
+    if several:
+        notify(f"{name}: the channels of {several} of {len(rates)} recordings are averaged")
 
 
 def _verify_spoken(path: Path) -> None:
     recordings, _ = _read_spoken(path)
     if len(recordings) != 3_000:
         raise DataError(f"it has {len(recordings)} recordings, not 3000")
-
-
-def _integers(frames: bytes, width: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    if width == 1:  # the only unsigned format
-        return np.frombuffer(frames, dtype=np.uint8).astype(np.int32) - 128
-    if width == 3:  # in the upper three bytes of an int32, so that the arithmetic shift extends the sign
-        words = np.zeros((len(frames) // 3, 4), dtype=np.uint8)
-        words[:, 1:] = np.frombuffer(frames, dtype=np.uint8).reshape(-1, 3)
-        return words.view("<i4")[:, 0].astype(np.int32) >> 8
-    return np.frombuffer(frames, dtype=f"<i{width}").astype(np.int32)
 
 
 def _read_spoken(path: Path) -> tuple[Recordings, list[int]]:

@@ -1,5 +1,7 @@
 """Deterministic splits of examples into train and test."""
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -45,6 +47,25 @@ def train_test_dataset(
     train_rows, test_rows = stratified_split(groups, test, seed)
     train, held_out = (Split(x[rows], None if y is None else y[rows]) for rows in (train_rows, test_rows))
     return Dataset(name, train, held_out, classes, about, columns, target)
+
+
+def mix_sorted_classes(dataset: Dataset, seed: int = 0) -> Dataset:
+    """The data set with its examples in random order, if they are sorted by class, as those of folders are.
+
+    So the first examples, which figures show and subsets consist of, are of mixed classes.
+    """
+    if len(dataset.classes) < 2:
+        return dataset
+    train, test = (_mix_sorted(split, seed) for split in (dataset.train, dataset.test))
+    return replace(dataset, train=train, test=test)
+
+
+def _mix_sorted(split: Split, seed: int) -> Split:
+    y = split.y
+    if y is None or y.ndim != 1 or int((y[1:] != y[:-1]).sum()) >= len(y.unique()) or len(y) <= len(y.unique()):
+        return split
+    order = permutation(len(y), seed, 0)
+    return Split(split.x[order], y[order])
 
 
 def standardise_features(dataset: Dataset) -> Dataset:

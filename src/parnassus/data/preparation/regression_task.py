@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.data.errors import DataError
+from parnassus.data.loading import check_target
 from parnassus.data.preparation.partition import standardise_features
 from parnassus.data.splits import Dataset
 
@@ -35,6 +36,7 @@ class RegressionTask:
         """The first `train` and `test` examples of the two splits, with this dtype and device."""
         if data.train.y is None or data.test.y is None or not len(data.test):
             raise DataError(f"{data.name} must have targets and a test split for a regression.")
+        check_target(data)
         if len(data.shape) == 3:
             parts = [
                 _normalise_images(split.x.to(device, dtype)) for split in (data.train.take(train), data.test.take(test))

@@ -184,8 +184,8 @@ def the_score_gives_mean_and_covariance_of_the_clean_data() -> Evidence:
         return mixture.score(y, scale, noise)
 
     return all_of(
-        mean=close(tweedie_mean(score, x, noise=noise, scale=scale), mean, atol=1e-10),
-        covariance=close(tweedie_covariance(score, x, noise=noise, scale=scale), covariance, atol=1e-10),
+        mean=close(tweedie_mean(score, x, noise_std=noise, scale=scale), mean, atol=1e-10),
+        covariance=close(tweedie_covariance(score, x, noise_std=noise, scale=scale), covariance, atol=1e-10),
     )
 
 

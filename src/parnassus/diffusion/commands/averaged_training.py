@@ -19,10 +19,12 @@ def train_with_averaging(run: Run, model: DDPM, batches: Batches[tuple[Tensor, T
     The learning rate has its peak `learning_rate` after 10 % of the steps.
     """
     average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
-    model, optimizer = run.prepare(model, partial(Adam, lr=learning_rate))
-    scheduler = OneCycleLR(optimizer, learning_rate, total_steps=len(batches) + 1, pct_start=0.1)
+    model, optimizer, scheduler = run.prepare(
+        model,
+        partial(Adam, lr=learning_rate),
+        partial(OneCycleLR, max_lr=learning_rate, total_steps=len(batches) + 1, pct_start=0.1),
+    )
     run.keep("average", average)
-    run.keep("scheduler", scheduler)
     for step, loss in descend(run, model, optimizer, batches):
         average.update_parameters(model)
         scheduler.step()

@@ -69,7 +69,9 @@ def denoise(
     sde: NoisingSDE, score: TimedScore, x: Float[Tensor, "batch *event"], t: Float[Tensor, ""]
 ) -> Float[Tensor, "batch *event"]:
     """E[X_0 | X_t = x] = (x + b² ∇log q_t(x)) / a, by Tweedie's formula."""
-    return tweedie_mean(lambda y: score(y, expand_time(t, y)), x, noise=float(sde.std(t)), scale=float(sde.scale(t)))
+    return tweedie_mean(
+        lambda y: score(y, expand_time(t, y)), x, noise_std=float(sde.std(t)), scale=float(sde.scale(t))
+    )
 
 
 def sample_prior(sde: NoisingSDE, shape: tuple[int, ...], *, like: Tensor) -> Tensor:

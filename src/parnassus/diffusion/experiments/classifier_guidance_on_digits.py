@@ -77,6 +77,7 @@ class GuidedSamples:
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_500  # gradient steps of the denoiser
     classifier_steps: Positive[int] = 300  # gradient steps of the classifier
     batch_size: Positive[int] = 128  # images per gradient step
@@ -88,7 +89,7 @@ class Experiment:
     num_samples: Positive[int] = 200  # number of samples per guidance scale
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = signed_labelled_images(open_data(self.data)).to(run.device)
+        data = signed_labelled_images(open_data(self.data, size=self.image_size)).to(run.device)
         classes, shape = len(data.classes), cast("tuple[int, int, int]", data.shape)
         schedule = cosine_schedule(self.num_train_timesteps)
         denoiser = ResidualMLP(shape, self.width, classes=classes)
@@ -128,11 +129,11 @@ class Experiment:
         }
 
     def train(self, run: Run, model: Model, data: Dataset, steps: int, name: str) -> Model:
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=steps + 1, pct_start=0.1, cycle_momentum=False),
         )
-        run.keep(f"scheduler of the {name}", scheduler)
         for step, loss in descend(run, model, optimizer, data.train.pairs(self.batch_size, steps)):
             scheduler.step()
             run.log(step, **{f"loss/{name}": loss})

@@ -58,6 +58,7 @@ FRACTIONS = tuple(index / 8 for index in range(9))  # positions along an interpo
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_200  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of the denoiser
@@ -67,7 +68,7 @@ class Experiment:
     num_test: Positive[int] = 100  # test images to encode
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = signed_labelled_images(open_data(self.data)).to(run.device)
+        data = signed_labelled_images(open_data(self.data, size=self.image_size)).to(run.device)
         classes = len(data.classes)
         scale = min(1_000 / self.num_train_timesteps, 45.0)  # a shorter chain takes larger steps
         schedule = linear_schedule(self.num_train_timesteps, 1e-4 * scale, 0.02 * scale)

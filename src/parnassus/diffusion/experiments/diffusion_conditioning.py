@@ -100,11 +100,13 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         data = load_points(self.data).to(run.device)
         models = run.build(self.model, features=data.shape[0], classes=len(data.classes))
-        models, optimizer = run.prepare(models, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        models, optimizer, scheduler = run.prepare(
+            models,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("scheduler", scheduler)
         for step, loss in descend(run, models, optimizer, data.train.pairs(self.batch_size, self.steps)):
             scheduler.step()
             run.log(step, loss=loss / len(MECHANISMS))

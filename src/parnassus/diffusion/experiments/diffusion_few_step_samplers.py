@@ -55,6 +55,7 @@ NAMES = {"ddim": "DDIM", "ddpm": "DDPM", "heun": "Heun", "dpm": "DPM-Solver++(2M
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_200  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of the denoiser
@@ -64,7 +65,7 @@ class Experiment:
     num_samples: Positive[int] = 500  # number of samples to evaluate
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = signed_labelled_images(open_data(self.data)).to(run.device)
+        data = signed_labelled_images(open_data(self.data, size=self.image_size)).to(run.device)
         classes = len(data.classes)
         denoiser = ResidualMLP(data.shape, self.width, blocks=self.num_blocks, classes=classes)
         model = DDPM(denoiser, data.shape, schedule=cosine_schedule(self.num_train_timesteps), classes=classes)

@@ -59,6 +59,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     grey_levels: Positive[int] = 17  # number of grey levels; digits have 17, other images 256
     steps: Positive[int] = 800  # gradient steps for each objective
     batch_size: Positive[int] = 128  # images per gradient step
@@ -69,7 +70,9 @@ class Experiment:
     num_test: Positive[int] = 300  # test images on which the bound is evaluated
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = quantise_images(signed_labelled_images(open_data(self.data)), self.grey_levels).to(run.device)
+        data = quantise_images(signed_labelled_images(open_data(self.data, size=self.image_size)), self.grey_levels).to(
+            run.device
+        )
         first = (1 / (self.grey_levels - 1)) ** 2  # standard deviation of half a grey level
         schedule = linear_schedule(self.num_train_timesteps, first, min(20 / self.num_train_timesteps, 0.9))
         network = partial(ResidualMLP, data.shape, self.width, blocks=self.num_blocks)
@@ -103,11 +106,13 @@ class Experiment:
 
     def train(self, run: Run, name: str, model: DDPM, data: Dataset) -> DDPM:
         """Train one network with its objective."""
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep(f"scheduler {name}", scheduler)
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
             scheduler.step()
             run.log(step, **{f"loss/{name}": loss})

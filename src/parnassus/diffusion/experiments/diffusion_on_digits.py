@@ -59,6 +59,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_800  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 384  # hidden units of the denoiser
@@ -74,7 +75,7 @@ class Experiment:
         return DDPM(denoiser, tuple(shape), schedule=cosine_schedule(self.num_train_timesteps), classes=classes)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = signed_labelled_images(open_data(self.data)).to(run.device)
+        data = signed_labelled_images(open_data(self.data, size=self.image_size)).to(run.device)
         classes = len(data.classes)
         model = run.build(self.model, shape=data.shape, classes=classes)
         batches = data.train.pairs(self.batch_size, self.steps)
@@ -150,7 +151,8 @@ class Evaluate:
         return [self.evaluate(trained) for trained in runs]
 
     def evaluate(self, trained: TrainedRun) -> ResultRow:
-        data = signed_labelled_images(open_data(cast("Experiment", trained.experiment).data))
+        settings = cast("Experiment", trained.experiment)
+        data = signed_labelled_images(open_data(settings.data, size=settings.image_size))
         model = cast("DDPM", trained.model)
         label = torch.arange(self.num_samples) % len(data.classes)
         with torch.no_grad(), torch.random.fork_rng():

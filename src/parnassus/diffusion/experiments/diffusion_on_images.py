@@ -110,12 +110,14 @@ class Experiment:
             model.schedule = model.schedule.to(run.device)  # no copy from the host at each step
             model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # faster convolutions on CUDA
         average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(self.ema_decay))
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
         run.keep("average", average)
-        run.keep("scheduler", scheduler)
 
         for step, loss in descend(run, model, optimizer, batches(data, self.batch_size, self.steps)):
             average.update_parameters(model)

@@ -54,9 +54,11 @@ class Experiment:
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = standardise_features(open_points(self.data)).to(run.device)
-        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("scheduler", scheduler)
+        model, optimizer, scheduler = run.prepare(
+            run.build(self.model),
+            partial(Adam, lr=self.learning_rate),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1),
+        )
 
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
             scheduler.step()

@@ -79,6 +79,7 @@ class GenerativeModels(nn.Module):
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_200  # gradient steps of each model
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of every network
@@ -106,7 +107,7 @@ class Experiment:
         )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         if len(data.shape) != 3 or data.train.y is None or data.test.y is None:
             raise DataError(f"data must be images by class; {data.name} has examples of shape {data.shape}")
         model = run.build(self.model, shape=data.shape, levels=count_grey_levels(data.train.x[:1_000]))

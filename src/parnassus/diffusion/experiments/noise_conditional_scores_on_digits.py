@@ -52,6 +52,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_200  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     width: Positive[int] = 256  # hidden units of the network
@@ -69,15 +70,17 @@ class Experiment:
         return ScoreModel(network, tuple(shape), geometric_levels(self.num_levels, self.sigma_min, self.sigma_max))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_labelled_images(self.data).to(run.device)
+        data = open_labelled_images(self.data, self.image_size).to(run.device)
         model = run.build(self.model, shape=data.shape)
         average = AveragedModel(model, device=run.device, multi_avg_fn=get_ema_multi_avg_fn(0.99))
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
         run.keep("average", average)
-        run.keep("scheduler", scheduler)
         batches = data.train.batches(self.batch_size, self.steps).map(to_signed)
         for step, loss in descend(run, model, optimizer, batches):
             average.update_parameters(model)

@@ -90,11 +90,13 @@ class Experiment:
 
     def __call__(self, run: Run) -> dict[str, float]:
         batches, test = self.load_points(run)
-        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            run.build(self.model),
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("scheduler", scheduler)
         for step, loss in descend(run, model, optimizer, batches):
             scheduler.step()
             run.log(step, loss=loss)

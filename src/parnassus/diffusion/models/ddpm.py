@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.diffusion.chain.elbo import elbo_terms
 from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.objectives import Objective, simple_objective
@@ -47,6 +48,7 @@ class DDPM(nn.Module):
         self.dropout = dropout
         self.objective = objective
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"] | None = None) -> Float[Tensor, ""]:
         """The objective at one random step per example, per coordinate (book alg. 13.1, eq. 13.77)."""
         t = torch.randint(len(self.schedule), (len(x),), device=x.device)
@@ -76,6 +78,7 @@ class DDPM(nn.Module):
         start = torch.randn(count, *self.shape, device=next(self.parameters()).device)
         return sampler(denoiser, self.schedule, start)
 
+    @accepts_arrays
     @torch.no_grad()
     def log_prob(
         self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"] | None = None

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.diffusion.chain.forward_process import extract
 from parnassus.diffusion.samplers.annealed_langevin import annealed_langevin
 from parnassus.diffusion.scores.noise_levels import check_levels
@@ -37,6 +38,7 @@ class ScoreModel(nn.Module):
         noise: Tensor = self.network(x * (1 + std.square()).rsqrt(), t)
         return -noise / std
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         """Denoising score matching at one random level per example, per coordinate (book eq. 13.89)."""
         t = torch.randint(len(self.levels), (len(x),), device=x.device)

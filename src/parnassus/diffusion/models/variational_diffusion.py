@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.functional import softplus
 
+from parnassus.arrays import accepts_arrays
 from parnassus.diffusion.chain.schedules import Schedule
 from parnassus.diffusion.samplers.ddpm import ddpm
 from parnassus.diffusion.samplers.time_steps import Sampler
@@ -104,6 +105,7 @@ class VariationalDiffusion(nn.Module):
         """An unbiased estimate of each term, for times t uniform in [0, 1]."""
         return self._terms(x, noise, self.ends, self.curve(t))
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         """The bound in nats, at one low-discrepancy time per example.
 

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
+from parnassus.arrays import accepts_arrays
 from parnassus.diffusion.chain.forward_process import diffuse
 from parnassus.diffusion.chain.schedules import Schedule
 from parnassus.diffusion.networks.timestep_embedding import ConditionEmbedding
@@ -57,6 +58,7 @@ class NoisyClassifier(nn.Module):
         logits: Tensor = self.proj_out(silu(h).mean((2, 3)))
         return logits
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch channels height width"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """Mean cross-entropy on images noised to one random step each."""
         t = torch.randint(len(self.schedule), (len(x),), device=x.device)

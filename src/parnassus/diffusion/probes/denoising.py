@@ -36,12 +36,17 @@ class _Settings(Protocol):
     data: str
 
 
+class _ImageSettings(_Settings, Protocol):
+    image_size: int | None
+
+
 def _model(trained: TrainedRun) -> DDPM:
     return cast("DDPM", trained.model)
 
 
 def _classes(trained: TrainedRun) -> tuple[str, ...]:
-    return open_data(cast("_Settings", trained.experiment).data).classes
+    settings = cast("_ImageSettings", trained.experiment)
+    return open_data(settings.data, size=settings.image_size).classes
 
 
 def _steps(trained: TrainedRun) -> int:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.diffusion.chain.forward_process import extract
 from parnassus.diffusion.scores.vector_fields import divergence, hutchinson_divergence, squared_norm
 from parnassus.errors import check_positive
@@ -90,6 +91,7 @@ class ScoreMatching(nn.Module):
         self.score = score
         self.matching = matching
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         """The mean objective over the batch."""
         return self.matching(self.score, x).mean()

@@ -9,7 +9,7 @@ from parnassus.diffusion.scores.vector_fields import value_and_jacobian
 
 
 def tweedie_mean(
-    score: ScoreFunction, x: Float[Tensor, "batch *event"], *, noise: float, scale: float = 1.0
+    score: ScoreFunction, x: Float[Tensor, "batch *event"], *, noise_std: float, scale: float = 1.0
 ) -> Float[Tensor, "batch *event"]:
     """E[x_0 | x] for x = a x_0 + b ε, from the score of the noisy density (book sec. 13.3).
 
@@ -17,19 +17,19 @@ def tweedie_mean(
 
     With a = √ᾱ_t and b = √(1 − ᾱ_t) it is the prediction x̂_0 of a denoiser.
     """
-    _check_scales(scale, noise)
-    return (x + noise**2 * score(x)) / scale
+    _check_scales(scale, noise_std)
+    return (x + noise_std**2 * score(x)) / scale
 
 
 def tweedie_covariance(
-    score: ScoreFunction, x: Float[Tensor, "batch *event"], *, noise: float, scale: float = 1.0
+    score: ScoreFunction, x: Float[Tensor, "batch *event"], *, noise_std: float, scale: float = 1.0
 ) -> Float[Tensor, "batch d d"]:
     """Cov[x_0 | x] = b²/a² (I + b² ∇∇ log q(x)), from the Jacobian of the score."""
-    _check_scales(scale, noise)
+    _check_scales(scale, noise_std)
     _, hessian = value_and_jacobian(score, x)
-    return (noise / scale) ** 2 * (torch.eye(hessian.shape[-1]).to(hessian) + noise**2 * hessian)
+    return (noise_std / scale) ** 2 * (torch.eye(hessian.shape[-1]).to(hessian) + noise_std**2 * hessian)
 
 
-def _check_scales(scale: float, noise: float) -> None:
-    if not scale > 0 or not noise >= 0:
-        raise ValueError(f"scale must be > 0 and noise ≥ 0; got scale={scale}, noise={noise}")
+def _check_scales(scale: float, noise_std: float) -> None:
+    if not scale > 0 or not noise_std >= 0:
+        raise ValueError(f"scale must be > 0 and noise_std ≥ 0; got scale={scale}, noise_std={noise_std}")

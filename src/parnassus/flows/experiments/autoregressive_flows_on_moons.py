@@ -84,9 +84,11 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         train, test = (moons(self.num_points, noise=self.noise_std, seed=2 * run.seed + part) for part in (0, 1))
         train, x = train.to(run.device), test.x.to(run.device)
-        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("schedule", schedule)
+        model, optimizer, schedule = run.prepare(
+            run.build(self.model),
+            partial(Adam, lr=self.learning_rate),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1),
+        )
         true_log_prob = moons_log_prob(x, noise=self.noise_std)
 
         for step, _ in descend(run, model, optimizer, train.batches(self.batch_size, self.steps)):

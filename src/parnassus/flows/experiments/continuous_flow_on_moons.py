@@ -57,11 +57,13 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         data, true_log_prob = points_and_log_density(self.data)
         data = data.to(run.device)
-        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, schedule = run.prepare(
+            run.build(self.model),
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("schedule", schedule)
         flow = continuous_transform(model)
         evaluations = EvaluationCounter(flow)
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 from torch.utils.benchmark import Timer
 
-from parnassus.data import DataError, Dataset, open_data, standardise_features
+from parnassus.data import DataError, Dataset, TableSettings, standardise_features
 from parnassus.flows import (
     ActNorm,
     Chain,
@@ -63,8 +63,8 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Experiment:
-    data: TableData = "wine"  # numeric table: name of a data set, or path of a .csv file
+class Experiment(TableSettings):
+    data: TableData = "wine"  # table: name of a data set, or path of a .csv file
     steps: Positive[int] = 1_000  # full-batch gradient steps
     learning_rate: Positive[float] = 0.02  # maximum learning rate of Adam
     max_dim: Positive[int] = 512  # largest dimension in the comparison of costs
@@ -84,13 +84,15 @@ class Experiment:
         )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        rows = load_rows(open_data(self.data)).to(run.device)
+        rows = load_rows(self.load_data()).to(run.device)
         features = rows.shape[1]
         covariance = torch.cov(rows.double().mT, correction=0)
         min_nll = float((features * (log(2 * pi) + 1) + torch.logdet(covariance)) / 2)
-        model, optimizer = run.prepare(run.build(self.model, features=features), partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("schedule", schedule)
+        model, optimizer, schedule = run.prepare(
+            run.build(self.model, features=features),
+            partial(Adam, lr=self.learning_rate),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1),
+        )
 
         def excess(name: str) -> float:
             with torch.no_grad():

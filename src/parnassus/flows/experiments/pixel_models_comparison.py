@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import Dataset, open_images
+from parnassus.data import Dataset, open_grey_images
 from parnassus.flows.pixels.gated_pixelcnn import gated_pixelcnn
 from parnassus.flows.pixels.pixel_model import PixelModel, bits_per_pixel, mean_nll, threshold_pixels
 from parnassus.flows.pixels.pixel_rnn import pixel_rnn
@@ -49,6 +49,7 @@ TITLES = {"pixel_rnn": "PixelRNN", "pixelcnn": "PixelCNN", "gated": "gated Pixel
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # one-channel images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 350  # gradient steps of each model
     batch_size: Positive[int] = 64  # images per gradient step
     width: Positive[int] = 24  # channels of the gated stacks; twice as many for PixelCNN, four times for the LSTM
@@ -68,12 +69,12 @@ class Experiment:
         )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_images(self.data).map(threshold_pixels).to(run.device)
-        collection, optimizer = run.prepare(
-            run.build(self.model, shape=data.shape), partial(AdamW, lr=self.learning_rate, weight_decay=0.01)
+        data = open_grey_images(self.data, self.image_size).map(threshold_pixels).to(run.device)
+        collection, optimizer, schedule = run.prepare(
+            run.build(self.model, shape=data.shape),
+            partial(AdamW, lr=self.learning_rate, weight_decay=0.01),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1),
         )
-        schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("schedule", schedule)
         log_interval, subset = max(1, self.steps // 14), data.test.x[:500]
         for step, _ in descend(run, collection, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import Dataset, open_images
+from parnassus.data import Dataset, open_grey_images
 from parnassus.flows.pixels.pixel_model import PixelModel, bits_per_pixel, mean_nll, threshold_pixels
 from parnassus.flows.pixels.pixelcnn import pixelcnn
 from parnassus.report import heatmap, image_grid
@@ -42,6 +42,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # one-channel images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_200  # gradient steps
     batch_size: Positive[int] = 64  # images per gradient step
     channels: Positive[int] = 32  # channels of the residual blocks
@@ -55,11 +56,13 @@ class Experiment:
         return pixelcnn((height, width), channels=self.channels, blocks=self.num_blocks, dropout=self.dropout)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_images(self.data).map(threshold_pixels).to(run.device)
+        data = open_grey_images(self.data, self.image_size).map(threshold_pixels).to(run.device)
         model = run.build(self.model, shape=data.shape)
-        model, optimizer = run.prepare(model, partial(AdamW, lr=self.learning_rate, weight_decay=0.01))
-        schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("schedule", schedule)
+        model, optimizer, schedule = run.prepare(
+            model,
+            partial(AdamW, lr=self.learning_rate, weight_decay=0.01),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1),
+        )
         log_interval, subset = max(1, self.steps // 30), data.test.take(500)
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()

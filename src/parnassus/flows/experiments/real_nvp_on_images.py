@@ -85,9 +85,11 @@ class Experiment:
         model = run.build(self.model, shape=data.shape, levels=levels).to(run.device)
         with torch.no_grad():
             model.loss(data.train.x[:512])  # initialises the ActNorm layers
-        model, optimizer = run.prepare(model, partial(AdamW, lr=self.learning_rate, weight_decay=0.01))
-        schedule = OneCycleLR(optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1)
-        run.keep("schedule", schedule)
+        model, optimizer, schedule = run.prepare(
+            model,
+            partial(AdamW, lr=self.learning_rate, weight_decay=0.01),
+            partial(OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1),
+        )
         log_interval, subset = max(1, self.steps // 30), data.test.x[:1_000]
         for step, loss in descend(run, model, optimizer, data.train.batches(self.batch_size, self.steps)):
             schedule.step()

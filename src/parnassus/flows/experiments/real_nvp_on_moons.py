@@ -72,11 +72,13 @@ class Experiment:
         subset = test.x[:2_000]
         is_moons = self.data == "moons"
         min_nll = float(-moons_log_prob(subset).mean()) if is_moons else 0.0
-        model, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, schedule = run.prepare(
+            run.build(self.model),
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("schedule", schedule)
 
         for step, loss in descend(run, model, optimizer, batches):
             schedule.step()

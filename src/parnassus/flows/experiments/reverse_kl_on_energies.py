@@ -104,11 +104,13 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         points, cell = build_grid(self.grid_size)
         log_z = {name: float(target(points).logsumexp(0)) + log(cell) for name, target in TARGETS.items()}
-        flows, optimizer = run.prepare(run.build(self.model), partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        flows, optimizer, schedule = run.prepare(
+            run.build(self.model),
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("schedule", schedule)
         for step, _ in run.steps(self.steps):
             losses = {name: reverse_kl(select_flow(flows, name), TARGETS[name], self.batch_size) for name in TARGETS}
             run.update(optimizer, torch.stack(list(losses.values())).sum())

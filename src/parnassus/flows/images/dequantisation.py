@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_at_least_one, check_positive
 from parnassus.flows.flow import Flow
 
@@ -118,6 +119,7 @@ class DequantisedFlow(nn.Module):
         """The log-density log p(y) of the flow at a uniformly sampled point y of the cell of each image."""
         return self.flow.log_prob(dequantise(x, torch.rand_like(x), levels=self.levels))
 
+    @accepts_arrays
     def log_prob(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
         """An estimate of a lower bound of log P(x), in nats, with one noise sample per image."""
         return self.log_density(x) - prod(self.shape) * log(self.levels)
@@ -126,14 +128,17 @@ class DequantisedFlow(nn.Module):
         """Bits per dimension; in expectation over the noise an upper bound of −log₂ P(x)/D."""
         return bits_per_dimension(self.log_density(x), prod(self.shape), levels=self.levels)
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         """Mean bits per dimension; NaN if any log-density is."""
         return -self.log_prob(x).mean() / (prod(self.shape) * log(2))
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch latent"]:
         """The latents of the centres of the cells."""
         return self.flow.transform.inverse(dequantise(x, torch.full_like(x, 0.5), levels=self.levels))[0]
 
+    @accepts_arrays
     def decode(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch *event"]:
         """The images of the cells to which the latents are mapped; points outside the unit cube are clamped."""
         cube, _ = self.flow.transform(z)

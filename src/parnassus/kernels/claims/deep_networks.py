@@ -196,7 +196,7 @@ def without_a_bias_relu_kernels_on_a_line_have_rank_two() -> Evidence:
     third = [torch.linalg.eigvalsh(kernel(network)(line))[-3] for kernel in (NNGP, NTK)]
 
     def smallest_eigenvalue(x: Tensor, *, bias: float = 0.0, depth: int = 1) -> Tensor:
-        spectrum: Tensor = torch.linalg.eigvalsh(NTK(fully_connected(depth, ReLU(), bias=bias))(x))
+        spectrum: Tensor = torch.linalg.eigvalsh(NTK(fully_connected(depth, ReLU(), bias_variance=bias))(x))
         return spectrum[0]
 
     return all_of(
@@ -216,7 +216,7 @@ def odd_activations_without_a_bias_give_odd_functions() -> Evidence:
     smallest = {}
     for bias in (0.0, 0.5):
         for name, sigma in (("erf", Erf()), ("tanh", Quadrature(torch.tanh))):
-            smallest[name, bias] = torch.linalg.eigvalsh(fully_connected(2, sigma, bias=bias).nngp(x))[0]
+            smallest[name, bias] = torch.linalg.eigvalsh(fully_connected(2, sigma, bias_variance=bias).nngp(x))[0]
     kernel = fully_connected(2, Erf()).nngp(x)
     return all_of(
         odd=close(kernel[:2, 2:], -kernel[:2, :2], atol=1e-15),
@@ -231,7 +231,7 @@ def nngp_regression_is_bayesian_regression_on_the_readout_of_a_wide_network() ->
     random = seeded_generator(5)
     x, new = (torch.randn(count, 3, generator=random, dtype=torch.float64) for count in (10, 6))
     t = x[:, 0].sin() + x[:, 1]
-    posterior = GPRegression.fit(NNGP(fully_connected(1, ReLU())), x, t, noise=0.1).predict(new)
+    posterior = GPRegression.fit(NNGP(fully_connected(1, ReLU())), x, t, noise_variance=0.1).predict(new)
     widths = (128, 512, 2_048)
     errors = []
     for width in widths:
@@ -240,7 +240,7 @@ def nngp_regression_is_bayesian_regression_on_the_readout_of_a_wide_network() ->
         weights = torch.linalg.solve(kernel[:, :10, :10] + 0.1 * torch.eye(10), t.expand(100, 10))
         ridge = torch.einsum("dmn,dn->dm", kernel[:, 10:, :10], weights)
         errors.append((ridge - posterior.mean).square().mean().sqrt())
-    linear = GPRegression.fit(NNGP(fully_connected(1, Identity())), x, t, noise=0.1).predict(new)
+    linear = GPRegression.fit(NNGP(fully_connected(1, Identity())), x, t, noise_variance=0.1).predict(new)
     weights = torch.linalg.solve(x.mT @ x + 0.1 * torch.eye(3), x.mT @ t)
     return all_of(
         slope=rate(torch.tensor(widths), torch.stack(errors), -0.5, atol=0.12),

@@ -188,7 +188,7 @@ def weight_space_and_function_space_predictions_agree() -> Evidence:
     features, queries = cubic_features(x), cubic_features(new)
     inverse = torch.linalg.inv(torch.eye(5, dtype=torch.float64) + features.mT @ features / noise)
     weights = inverse @ features.mT @ t / noise
-    prediction = GPRegression.fit(FeatureKernel(cubic_features), x, t, noise=noise).predict(new)
+    prediction = GPRegression.fit(FeatureKernel(cubic_features), x, t, noise_variance=noise).predict(new)
     return all_of(
         mean=close(prediction.mean, queries @ weights, rtol=1e-9),
         variance=close(prediction.variance, (queries @ inverse * queries).sum(1), rtol=1e-9, atol=1e-12),

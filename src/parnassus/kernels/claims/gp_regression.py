@@ -30,7 +30,7 @@ def noise_adds_to_the_diagonal() -> Evidence:
     covariance = kernel(x) + noise * identity(15)
     y = GaussianProcess(kernel).sample(x, 40_000, generator=seeded_generator()).values
     targets = y + noise**0.5 * standard_normal(*y.shape, seed=1)
-    evidence = GPRegression.fit(kernel, x, t, noise=noise).log_marginal_likelihood()
+    evidence = GPRegression.fit(kernel, x, t, noise_variance=noise).log_marginal_likelihood()
     return all_of(
         covariance=close(targets.mT.cov(), covariance, atol=0.05),
         evidence=close(evidence, MultivariateNormal(torch.zeros_like(t), covariance).log_prob(t), rtol=1e-12),
@@ -47,8 +47,8 @@ def one_more_point_adds_a_row_and_column() -> Evidence:
     (x, t), noise, kernel = regression_data(), 0.3, OrnsteinUhlenbeckKernel(0.8)
     extended = torch.cat([kernel(x[:-1]), kernel(x[:-1], x[-1:])], 1)
     extended = torch.cat([extended, torch.cat([kernel(x[-1:], x[:-1]), kernel(x[-1:])], 1)], 0)
-    before = GPRegression.fit(kernel, x[:-1], t[:-1], noise=noise)
-    after = GPRegression.fit(kernel, x, t, noise=noise)
+    before = GPRegression.fit(kernel, x[:-1], t[:-1], noise_variance=noise)
+    after = GPRegression.fit(kernel, x, t, noise_variance=noise)
     mean, _, target_variance = before.predict(x[-1:])
     step = torch.distributions.Normal(mean[0], target_variance[0].sqrt()).log_prob(t[-1])
     return all_of(
@@ -63,13 +63,13 @@ def maximising_the_evidence_recovers_length_and_noise() -> Evidence:
     x = 12 * uniform_samples(120, 1)
     y = GaussianProcess(RBFKernel(0.7)).sample(x, 1, generator=seeded_generator(1)).values[0]
     t = y + 0.3 * standard_normal(120, seed=2)
-    fit = learn_hyperparameters(RBFKernel(3.0), x, t, noise=1.0, num_starts=1, steps=100)
-    true = GPRegression.fit(RBFKernel(0.7), x, t, noise=0.09).log_marginal_likelihood()
-    again = GPRegression.fit(fit.kernel, x, t, noise=fit.noise).log_marginal_likelihood()
+    fit = learn_hyperparameters(RBFKernel(3.0), x, t, noise_variance=1.0, num_starts=1, steps=100)
+    true = GPRegression.fit(RBFKernel(0.7), x, t, noise_variance=0.09).log_marginal_likelihood()
+    again = GPRegression.fit(fit.kernel, x, t, noise_variance=fit.noise_variance).log_marginal_likelihood()
     derivative = torch.autograd.grad(again, fit.kernel.log_length)[0]
     return all_of(
         length=close(fit.kernel.length, 0.7, rtol=0.15),
-        noise=close(fit.noise, 0.09, rtol=0.4),
+        noise=close(fit.noise_variance, 0.09, rtol=0.4),
         no_worse_than_the_truth=greater_equal(fit.log_marginal_likelihood, true),
         gradient_at_the_end=less_equal(derivative.abs(), 0.3),
     )
@@ -83,7 +83,7 @@ def prediction_is_conditioning() -> Evidence:
     new = standard_normal(8, 2, seed=1)
     joint = Gaussian(torch.zeros(23, dtype=torch.float64), kernel(torch.cat([x, new])) + noise * identity(23))
     conditional = condition(joint, t, observed=range(15))
-    fit = GPRegression.fit(kernel, x, t, noise=noise)
+    fit = GPRegression.fit(kernel, x, t, noise_variance=noise)
     prediction, posterior = fit.predict(new), fit.posterior(new)
     return all_of(
         mean=close(prediction.mean, conditional.mean, rtol=1e-9),
@@ -98,7 +98,7 @@ def regression_without_noise_interpolates() -> Evidence:
     """As σ² → 0 the mean interpolates the targets; error and variance at training points are O(σ²) (book eq. 15.9)."""
     (x, t), kernel = regression_data(), RBFKernel(0.4)
     noises = [1e-6, 1e-5, 1e-4, 1e-3]
-    fits = [GPRegression.fit(kernel, x, t, noise=noise).predict(x) for noise in noises]
+    fits = [GPRegression.fit(kernel, x, t, noise_variance=noise).predict(x) for noise in noises]
     errors = torch.stack([(fit.mean - t).abs().max() for fit in fits])
     variances = torch.stack([fit.variance.mean() for fit in fits])
     exact = GPRegression.fit(kernel, x, t).predict(x)
@@ -117,9 +117,9 @@ def data_never_increase_the_posterior_variance() -> Evidence:
     """Var(y | t_N) ≤ K(x, x) decreases with every training point, independently of the targets (book eq. 15.10)."""
     (x, t), kernel = regression_data(40), ScaledKernel(OrnsteinUhlenbeckKernel(1.5), 2.0)
     new = 2 * standard_normal(100, 2, seed=1)
-    fits = [GPRegression.fit(kernel, x[:count], t[:count], noise=0.1) for count in (1, 5, 10, 20, 40)]
+    fits = [GPRegression.fit(kernel, x[:count], t[:count], noise_variance=0.1) for count in (1, 5, 10, 20, 40)]
     variances = torch.stack([kernel.diagonal(new), *(fit.predict(new).variance for fit in fits)])
-    others = GPRegression.fit(kernel, x, -7 * t + 3, noise=0.1).predict(new)
+    others = GPRegression.fit(kernel, x, -7 * t + 3, noise_variance=0.1).predict(new)
     return all_of(
         at_most_the_prior=less_equal(variances[1:], variances[0]),
         never_increases=less_equal(variances.diff(dim=0), 1e-12),
@@ -141,7 +141,9 @@ def the_variance_of_a_target_includes_the_noise() -> Correction:
     printed = K[new, new] - k @ torch.linalg.solve(L, k)
     joint = Gaussian(torch.zeros(4, dtype=torch.float64), K + noise * identity(4))
     exact = condition(joint, torch.tensor([0.5, -0.2, 0.9], dtype=torch.float64), observed=range(3)).covariance[0, 0]
-    fit = GPRegression.fit(RBFKernel(), x[:new], torch.tensor([0.5, -0.2, 0.9], dtype=torch.float64), noise=noise)
+    fit = GPRegression.fit(
+        RBFKernel(), x[:new], torch.tensor([0.5, -0.2, 0.9], dtype=torch.float64), noise_variance=noise
+    )
     prediction = fit.predict(x[new:])
     return Correction(
         printed=close(printed, exact, rtol=1e-9),

@@ -14,7 +14,7 @@ from parnassus.kernels.solvers.kernel_matrix import KernelMatrix, evaluate_in_bl
 from parnassus.kernels.solvers.linear_solvers import CholeskySolver, ConjugateGradients, Preconditioner
 from parnassus.kernels.training_dynamics.kernel_spectrum import KernelSpectrum
 
-NETWORK = fully_connected(3, ReLU(), bias=0.1)
+NETWORK = fully_connected(3, ReLU(), bias_variance=0.1)
 NOISE = 1e-2
 CPU = torch.device("cpu")
 

@@ -48,7 +48,7 @@ def kernel_regression_equals_noise_free_gp_and_descent_limit() -> Evidence:
     for _ in range(10_000):
         theta = theta - 0.2 * features(line).mT @ (features(line) @ theta - y)
     noises = torch.tensor([1e-2, 1e-4, 1e-6])
-    posteriors = [GPRegression.fit(kernel, line, y, noise=float(noise)).predict(new).mean for noise in noises]
+    posteriors = [GPRegression.fit(kernel, line, y, noise_variance=float(noise)).predict(new).mean for noise in noises]
     errors = torch.stack([(mean - regression).norm() for mean in posteriors])
     return all_of(
         interpolates=close(flow.predict(kernel(line), zero, y, flow.progress_at(torch.inf)), y, atol=1e-10),

@@ -73,6 +73,7 @@ class Scores(NamedTuple):
 @dataclass(frozen=True)
 class Experiment:
     data: ImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_examples: Positive[int] = 240  # maximum number of training images
     num_test: Positive[int] = 120  # maximum number of test images
     num_examples_pooling: Positive[int] = 240  # training images for the pooled kernel, whose entries are slowest
@@ -126,7 +127,7 @@ class Experiment:
         return Network((*layers, *end[name], Dense(gain, self.bias_variance)))
 
     def _task(self, run: Run) -> "ImageClassificationTask":
-        data = open_data(self.data)
+        data = open_data(self.data, size=self.image_size)
         if len(data.shape) != 3 or data.train.y is None or not data.classes:
             raise DataError(f"{self.data} must hold images with classes; its examples have the shape {data.shape}.")
         if min(self.num_examples, self.num_test, self.num_examples_pooling) < 10:

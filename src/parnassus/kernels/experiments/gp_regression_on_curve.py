@@ -106,7 +106,7 @@ class Experiment:
         )
         inner = fits["RBF"].kernel.kernel
         assert isinstance(inner, RBFKernel)
-        length, noise = inner.length * units.x_scale, sqrt(float(best.noise)) * units.t_scale
+        length, noise = inner.length * units.x_scale, sqrt(float(best.noise_variance)) * units.t_scale
         run.note(
             "results",
             f"From {len(x)} points, maximising the evidence gives a length scale of {length:.3g} and a noise standard "
@@ -134,7 +134,7 @@ class Experiment:
     def fit(self, kernel: RBFKernel | OrnsteinUhlenbeckKernel | LinearKernel, x: Tensor, t: Tensor) -> FittedGP:
         learned = learn_hyperparameters(ScaledKernel(kernel), x, t, num_starts=self.num_starts, steps=self.steps)
         with torch.no_grad():
-            regression = GPRegression.fit(learned.kernel, x, t, noise=learned.noise)
+            regression = GPRegression.fit(learned.kernel, x, t, noise_variance=learned.noise_variance)
         return FittedGP(learned.kernel, regression, learned.log_marginal_likelihood_per_start)
 
 
@@ -225,7 +225,7 @@ def plot_evidence(fit: FittedGP, units: Standardisation) -> "Figure":
     terms = []
     for length in lengths:
         kernel = ScaledKernel(RBFKernel(float(length)), fit.kernel.variance)
-        other = GPRegression.fit(kernel, regression.x, regression.t, noise=regression.noise)
+        other = GPRegression.fit(kernel, regression.x, regression.t, noise_variance=regression.noise_variance)
         data_fit = -float(other.t @ other.weights) / 2
         evidence = float(other.log_marginal_likelihood())
         terms.append((evidence, data_fit, evidence - data_fit))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from parnassus.data import RegressionTask, open_data
+from parnassus.data import RegressionTask, TableSettings
 from parnassus.kernels.figures import (
     plot_calibration,
     plot_eigenvector_images,
@@ -68,8 +68,9 @@ NOISE_LEVELS = torch.logspace(-5, 1, 19, dtype=torch.float64).tolist()
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(TableSettings):
     data: AnyData = "digits"  # examples with classes or targets: name of a data set, or path
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_examples: Positive[int] = 2_000  # maximum number of training examples
     num_test: Positive[int] = 2_000  # maximum number of test examples
     num_selection_examples: Positive[int] = 500  # training examples used for model selection
@@ -90,7 +91,7 @@ class Experiment:
                 "depths and bias_variances must not be empty; "
                 f"got depths={self.depths}, bias_variances={self.bias_variances}"
             )
-        data = open_data(self.data)
+        data = self.load_data(self.image_size)
         run.use_all_cores()
         device = torch.device("cpu") if run.device.type == "mps" else run.device  # MPS has no float64
         dtype = torch.float32 if self.single_precision else torch.float64
@@ -163,7 +164,7 @@ class Experiment:
         for name, nonlinearity in NONLINEARITIES.items():
             for depth in self.depths:
                 for bias in self.bias_variances:
-                    candidate = kernel(fully_connected(depth, nonlinearity, bias=bias))
+                    candidate = kernel(fully_connected(depth, nonlinearity, bias_variance=bias))
                     ratio = CRITERIA[self.selection_criterion](candidate(x), t, NOISE_LEVELS)
                     candidates.append(SelectedKernel(candidate, ratio, {"σ": name, "depth": depth, "bias": bias}))
         return max(candidates, key=lambda candidate: candidate.ratio.score)

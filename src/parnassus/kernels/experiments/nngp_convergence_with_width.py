@@ -143,7 +143,7 @@ def plot_pair(outputs: dict[int, Tensor], limit: Tensor) -> "Figure":
 
 def plot_function(count: int) -> "Figure":
     widths = (3, 30, 300)
-    network = fully_connected(2, Erf(), bias=0.3)
+    network = fully_connected(2, Erf(), bias_variance=0.3)
     x = torch.linspace(-3, 3, 121, dtype=torch.float64)[:, None]
     kernel = NNGP(network)
     deviation = kernel.diagonal(x).sqrt()

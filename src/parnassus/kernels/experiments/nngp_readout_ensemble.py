@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from parnassus.data.built_in.toy import curve
 from parnassus.kernels import NNGP, Erf, GPPrediction, GPRegression, Network, ScaledLinear, fully_connected
@@ -39,18 +39,19 @@ class Experiment:
         assert data.y is not None
         x, t = data.x.double(), data.y.double()[:, 0]
         new = torch.linspace(-3, 3, 121, dtype=torch.float64)[:, None]
-        network = fully_connected(2, Erf(), bias=0.5)
-        posterior = GPRegression.fit(NNGP(network), x, t, noise=self.noise_std**2).predict(new)
+        network = fully_connected(2, Erf(), bias_variance=0.5)
+        posterior = GPRegression.fit(NNGP(network), x, t, noise_variance=self.noise_std**2).predict(new)
 
         features = random_features(network, torch.cat([x, new]), self.width, self.num_networks)
         train_features, test_features = features[:, : len(x)], features[:, len(x) :]
         initial, noisy_targets, optimum = self.start(features, t)
-        weights = initial
+        weights = nn.Parameter(initial.clone(), requires_grad=False)
+        run.keep("readouts", nn.ParameterList([weights]))
         learning_rate = 1 / (torch.linalg.matrix_norm(train_features, 2).square()[:, None] + self.noise_std**2)
         for step, _ in run.steps(self.steps):
             residual = torch.einsum("enp,ep->en", train_features, weights) - noisy_targets
             decay = self.noise_std**2 * (weights - initial)
-            weights = weights - learning_rate * (torch.einsum("enp,en->ep", train_features, residual) + decay)
+            weights.sub_(learning_rate * (torch.einsum("enp,en->ep", train_features, residual) + decay))
             run.log(step, loss=residual.square().mean())
         functions = torch.einsum("enp,ep->en", test_features, weights)
         optimal = torch.einsum("enp,ep->en", test_features, optimum)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.errors import check_positive
+from parnassus.errors import check_positive, check_same_shape
 from parnassus.kernels.infinite_width.quadrature import gauss_hermite
 
 LEVELS = torch.linspace(0.05, 0.95, 19, dtype=torch.float64)
@@ -84,6 +84,7 @@ def reliability(probabilities: Float[Tensor, "m classes"], labels: Int[Tensor, "
     """Non-empty bins of equal width in confidence, the largest class probability."""
     check_positive(bins=bins)
     confidences, predicted = probabilities.max(1)
+    check_same_shape(predictions=predicted, labels=labels)
     correct = (predicted == labels).to(confidences)
     bin_of = (confidences * bins).long().clamp(0, bins - 1)
     counts = torch.bincount(bin_of, minlength=bins)

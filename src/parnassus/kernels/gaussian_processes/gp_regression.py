@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.kernels.gaussian_processes.covariance import Kernel
 from parnassus.kernels.solvers.jittered_cholesky import jittered_cholesky
 from parnassus.probability.distributions.gaussian import Gaussian, symmetrise
@@ -34,13 +35,13 @@ class GPRegression:
         Var(t | t_N) = Var(y | t_N) + σ²
 
     The book calls eq. 15.10 the variance of t and omits σ². Targets may have several columns: independent outputs with
-    the same kernel, which share their variances. `noise` is the variance σ².
+    the same kernel, which share their variances. `noise_variance` is σ².
     """
 
     kernel: Kernel
     x: Float[Tensor, "n dim"]
     t: Float[Tensor, "n *outputs"]
-    noise: Float[Tensor, ""]
+    noise_variance: Float[Tensor, ""]
     root: Float[Tensor, "n n"]
     """Lower-triangular R with R Rᵀ = L_N + jitter I."""
     weights: Float[Tensor, "n *outputs"]
@@ -48,31 +49,35 @@ class GPRegression:
     jitter: float
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         kernel: Kernel,
         x: Float[Tensor, "n dim"],
         t: Float[Tensor, "rows *outputs"],
         *,
-        noise: float | Float[Tensor, ""] = 0.0,
+        noise_variance: float | Float[Tensor, ""] = 0.0,
     ) -> "GPRegression":
         """Factorise L_N once. Without noise the mean interpolates the targets; `jitter` reports what was added."""
         check_training_data(x, t)
-        variance = torch.as_tensor(noise, dtype=x.dtype, device=x.device)
+        variance = torch.as_tensor(noise_variance, dtype=x.dtype, device=x.device)
         if not 0 <= float(variance.detach()) < torch.inf:
             raise ValueError(
-                f"the noise variance σ² must be finite and non-negative; got noise={float(variance.detach())}"
+                f"noise_variance must be finite and non-negative; got noise_variance={float(variance.detach())}"
             )
         root, jitter = jittered_cholesky(kernel(x) + variance * torch.eye(len(x)).to(x))
         return cls(kernel, x, t, variance, root, _solve(root, t), jitter)
 
+    @accepts_arrays
+    @torch.no_grad()
     def predict(self, x: Float[Tensor, "m size"]) -> GPPrediction:
         """Mean and variances at each point x alone (book eqs. 15.9-15.10, with σ² for targets)."""
         k = self.kernel(self.x, x)
         explained = torch.linalg.solve_triangular(self.root, k, upper=False).square().sum(0)
         variance = (self.kernel.diagonal(x) - explained).clamp(min=0)  # rounding may make it negative
-        return GPPrediction(_weighted_sums(k, self.weights), variance, variance + self.noise)
+        return GPPrediction(_weighted_sums(k, self.weights), variance, variance + self.noise_variance)
 
+    @accepts_arrays
     def posterior(self, x: Float[Tensor, "m size"]) -> Gaussian:
         """Joint distribution of the noise-free values at all points x; one batch entry per output.
 
@@ -94,6 +99,7 @@ class GPRegression:
         half_log_det: Tensor = self.root.diagonal().log().sum()
         return -(self.t * self.weights).sum() / 2 - outputs * (half_log_det + len(self.t) * log(2 * pi) / 2)
 
+    @torch.no_grad()
     def leave_one_out(self) -> GPPrediction:
         """Leave-one-out predictions at the training points, without refitting.
 
@@ -104,7 +110,7 @@ class GPRegression:
         target_variance = 1 / torch.cholesky_inverse(self.root).diagonal()
         shape = (-1, *[1] * (self.t.ndim - 1))
         mean = self.t - self.weights * target_variance.view(shape)
-        return GPPrediction(mean, (target_variance - self.noise).clamp(min=0), target_variance)
+        return GPPrediction(mean, (target_variance - self.noise_variance).clamp(min=0), target_variance)
 
 
 def check_training_data(x: Float[Tensor, "n *shape"], t: Float[Tensor, "rows *outputs"]) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Adam
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from parnassus.arrays import accepts_arrays
 from parnassus.kernels.gaussian_processes.covariance import Kernel
 from parnassus.kernels.gaussian_processes.gp_regression import GPRegression
 
@@ -30,18 +31,19 @@ class HyperparameterFit(Generic[KernelT]):
     """The best kernel and noise variance, and the log marginal likelihood reached from each start."""
 
     kernel: KernelT
-    noise: float
+    noise_variance: float
     log_marginal_likelihood: float
     log_marginal_likelihood_per_start: Float[Tensor, " starts"]
 
 
+@accepts_arrays
 def learn_hyperparameters(
     kernel: KernelT,
     x: Float[Tensor, "n dim"],
     t: Float[Tensor, "rows *outputs"],
     *,
-    noise: float = 0.1,
-    min_noise: float = 1e-6,
+    noise_variance: float = 0.1,
+    min_noise_variance: float = 1e-6,
     num_starts: int = 4,
     spread: float = 1.0,
     steps: int = 150,
@@ -55,18 +57,30 @@ def learn_hyperparameters(
     The first start is the kernel as given; the others add N(0, spread²) to every (log-)parameter. The likelihood may
     have several maxima (all signal, or all noise), and the start decides which one is found.
     """
-    if noise <= 0 or min_noise <= 0:
-        raise ValueError(f"noise and min_noise must be positive; got noise={noise}, min_noise={min_noise}")
+    if noise_variance <= 0 or min_noise_variance <= 0:
+        raise ValueError(
+            f"noise_variance and min_noise_variance must be positive; got {noise_variance=}, {min_noise_variance=}"
+        )
     if num_starts < 1 or steps < 1 or learning_rate <= 0:
         raise ValueError(
             f"num_starts, steps and learning_rate must be positive; got {num_starts=}, {steps=}, {learning_rate=}"
         )
     fits: list[tuple[float, KernelT, float]] = []
     for start in range(num_starts):
-        candidate, log_noise = deepcopy(kernel), nn.Parameter(torch.tensor(log(noise), dtype=torch.float64))
+        candidate, log_noise = deepcopy(kernel), nn.Parameter(torch.tensor(log(noise_variance), dtype=torch.float64))
         if start:
             _perturb([*candidate.parameters(), log_noise], spread, generator)
-        fits.append(_ascend(candidate, log_noise, x, t, min_noise=min_noise, steps=steps, learning_rate=learning_rate))
+        fits.append(
+            _ascend(
+                candidate,
+                log_noise,
+                x,
+                t,
+                min_noise_variance=min_noise_variance,
+                steps=steps,
+                learning_rate=learning_rate,
+            )
+        )
     best = max(fits, key=lambda fit: fit[0])
     return HyperparameterFit(best[1], best[2], best[0], torch.tensor([fit[0] for fit in fits], dtype=torch.float64))
 
@@ -77,7 +91,7 @@ def _ascend(
     x: Tensor,
     t: Tensor,
     *,
-    min_noise: float,
+    min_noise_variance: float,
     steps: int,
     learning_rate: float,
 ) -> tuple[float, KernelT, float]:
@@ -87,7 +101,9 @@ def _ascend(
     schedule = CosineAnnealingLR(optimizer, steps)  # decays to 0, so that the ascent ends at a maximum
     best, best_values = -torch.inf, [parameter.detach().clone() for parameter in parameters]
     for step in range(steps + 1):
-        likelihood = GPRegression.fit(kernel, x, t, noise=min_noise + log_noise.exp()).log_marginal_likelihood()
+        likelihood = GPRegression.fit(
+            kernel, x, t, noise_variance=min_noise_variance + log_noise.exp()
+        ).log_marginal_likelihood()
         if (current := float(likelihood.detach())) > best:
             best, best_values = current, [parameter.detach().clone() for parameter in parameters]
         if step < steps:
@@ -98,7 +114,7 @@ def _ascend(
     with torch.no_grad():
         for parameter, value in zip(parameters, best_values, strict=True):
             parameter.copy_(value)
-    return best, kernel, min_noise + float(log_noise.detach().exp())
+    return best, kernel, min_noise_variance + float(log_noise.detach().exp())
 
 
 @torch.no_grad()

@@ -21,40 +21,46 @@ def identity_scores(scores: Float[Tensor, "*batch to positions"]) -> Float[Tenso
 
 @dataclass(frozen=True)
 class Attention:
-    """f = ζ(Q Qᵀ / d) V with d channels, Q = √(query / c) g W_Q and V = √(weight / c) g W_V, weights from N(0, 1).
+    """f = ζ(Q Qᵀ / d) V with d channels, Q = √(q / c) g W_Q and V = √(v / c) g W_V, weights from N(0, 1).
 
-        A(x) = ζ(query · Σ(x, x)),   Σ ← weight · A(x) Σ(x, x') A(x')ᵀ,   Θ ← Σ + weight · A(x) Θ(x, x') A(x')ᵀ
+        A(x) = ζ(q · Σ(x, x)),   Σ ← v · A(x) Σ(x, x') A(x')ᵀ,   Θ ← Σ + v · A(x) Θ(x, x') A(x')ᵀ
 
+    with v = `weight_variance` and q = `query_variance`.
     Queries and keys are tied and their product is divided by d, not √d: the scores converge to a covariance, so the
     limit is Gaussian with a single head and for any row-wise ζ. W_Q adds nothing to Θ, since each of its entries moves
     the scores by O(1/d). Every position attends to every position.
     """
 
-    weight: float = 1.0
-    query: float = 1.0
+    weight_variance: float = 1.0
+    query_variance: float = 1.0
     score: Callable[[Tensor], Tensor] = identity_scores
     mixes_positions: ClassVar[bool] = True
     needs_variances: ClassVar[bool] = True
     has_weights: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not self.weight > 0 or not self.query > 0:
-            raise ValueError(f"variances must be positive; got weight={self.weight}, query={self.query}")
+        if not self.weight_variance > 0 or not self.query_variance > 0:
+            raise ValueError(
+                "variances must be positive; "
+                f"got weight_variance={self.weight_variance}, query_variance={self.query_variance}"
+            )
 
     def kernel(self, state: KernelState) -> KernelState:
         check_all_positions(state, "attention", within_images=True)
-        left, right = (self.score(self.query * flatten_positions(side)) for side in (state.left, state.right))
+        left, right = (self.score(self.query_variance * flatten_positions(side)) for side in (state.left, state.right))
         nngp = self._attend(left[:, None], state.nngp, right)
         ntk = None if state.ntk is None else self._attend(left[:, None], state.ntk, right).add_(nngp)
         return KernelState(nngp, ntk, self._attend(left, state.left, left), self._attend(right, state.right, right))
 
     def _attend(self, left: Tensor, kernel: Float[Tensor, "*rows h w h w"], right: Tensor) -> Tensor:
-        """The value-weighted map K ↦ weight · A K A'ᵀ."""
-        return (left @ flatten_positions(kernel) @ right.mT).mul_(self.weight).view(kernel.shape)
+        """The value-weighted map K ↦ v · A K A'ᵀ."""
+        return (left @ flatten_positions(kernel) @ right.mT).mul_(self.weight_variance).view(kernel.shape)
 
     def module(self, shape: Shape, width: int) -> tuple[nn.Module, Shape]:
         check_image(shape, "attention")
-        module = TiedAttention(shape[0], width, sqrt(self.query / shape[0]), sqrt(self.weight / shape[0]), self.score)
+        module = TiedAttention(
+            shape[0], width, sqrt(self.query_variance / shape[0]), sqrt(self.weight_variance / shape[0]), self.score
+        )
         return module, (width, *shape[1:])
 
 

@@ -15,17 +15,18 @@ from parnassus.kernels.infinite_width.layer import Shape
 
 @dataclass(frozen=True)
 class Convolution:
-    """f(p) = √(weight / (c k²)) Σ_a W_a g(p + a) + √bias β over k × k offsets a, all weights from N(0, 1), c channels.
+    """f(p) = √(v / (c k²)) Σ_a W_a g(p + a) + √b β over k × k offsets a, all weights from N(0, 1), c channels.
 
-        Σ ← weight · mean_a Σ(p + a, p' + a) + bias,   Θ ← Σ + weight · mean_a Θ(p + a, p' + a)
+        Σ ← v · mean_a Σ(p + a, p' + a) + b,   Θ ← Σ + v · mean_a Θ(p + a, p' + a)
 
-    The image keeps its size by zero padding (the mean counts the zeros) or `circular` padding. Both positions shift
-    together, so the entries p = p' depend on such entries only (Garriga-Alonso et al. 2019).
+    with v = `weight_variance` and b = `bias_variance`. The image keeps its size by zero padding (the mean counts the
+    zeros) or `circular` padding. Both positions shift together, so the entries p = p' depend on such entries only
+    (Garriga-Alonso et al. 2019).
     """
 
     size: int = 3
-    weight: float = 1.0
-    bias: float = 0.0
+    weight_variance: float = 1.0
+    bias_variance: float = 0.0
     circular: bool = False
     mixes_positions: ClassVar[bool] = False
     needs_variances: ClassVar[bool] = False
@@ -34,28 +35,33 @@ class Convolution:
     def __post_init__(self) -> None:
         if self.size < 1 or self.size % 2 == 0:
             raise ValueError(f"size must be odd, so that images keep their size; got size={self.size}")
-        if not self.weight > 0 or not self.bias >= 0:
-            raise ValueError(f"variances need weight > 0 and bias ≥ 0; got weight={self.weight}, bias={self.bias}")
+        if not self.weight_variance > 0 or not self.bias_variance >= 0:
+            raise ValueError(
+                "need weight_variance > 0 and bias_variance ≥ 0; "
+                f"got weight_variance={self.weight_variance}, bias_variance={self.bias_variance}"
+            )
 
     def kernel(self, state: KernelState) -> KernelState:
         if not state.position_axes:
             raise ValueError("a convolution takes images (channels, height, width); got vectors")
 
         def mean(x: Tensor) -> Tensor:
-            return moving_mean(x, self.size, all_positions=x.ndim > 4, scale=self.weight, circular=self.circular)
+            return moving_mean(
+                x, self.size, all_positions=x.ndim > 4, scale=self.weight_variance, circular=self.circular
+            )
 
         after = state.map_positions(mean)
         nngp, left, right = after.nngp, after.left, after.right
-        if self.bias:
-            nngp, left, right = (part.add_(self.bias) for part in (nngp, left, right))
+        if self.bias_variance:
+            nngp, left, right = (part.add_(self.bias_variance) for part in (nngp, left, right))
         ntk = None if after.ntk is None else after.ntk.add_(nngp)
         return KernelState(nngp, ntk, left, right)
 
     def module(self, shape: Shape, width: int) -> tuple[nn.Module, Shape]:
         if len(shape) != 3:
             raise ValueError(f"a convolution takes images (channels, height, width); got shape={shape}")
-        scale = sqrt(self.weight / (shape[0] * self.size**2))
-        module = ScaledConvolution(shape[0], width, self.size, scale, sqrt(self.bias), circular=self.circular)
+        scale = sqrt(self.weight_variance / (shape[0] * self.size**2))
+        module = ScaledConvolution(shape[0], width, self.size, scale, sqrt(self.bias_variance), circular=self.circular)
         return module, (width, *shape[1:])
 
 

@@ -53,34 +53,41 @@ class CompositeLayer(Protocol):
 
 @dataclass(frozen=True)
 class Dense:
-    """f = √(weight / d) W g + √bias β, with all of W and β from N(0, 1) and d inputs (book eqs. 15.26-15.30).
+    """f = √(v / d) W g + √b β, with all of W and β from N(0, 1) and d inputs (book eqs. 15.26-15.30).
 
-    Σ ← weight Σ + bias and Θ ← Σ + weight Θ: the contribution of W and β, plus that of the layers below. The book's
-    first layer does not divide by √d: `divide=False`.
+    Σ ← v Σ + b and Θ ← Σ + v Θ, with v = `weight_variance` and b = `bias_variance`: the contribution of W and β, plus
+    that of the layers below. The book's first layer does not divide by √d: `divide=False`.
     """
 
-    weight: float = 1.0
-    bias: float = 0.0
+    weight_variance: float = 1.0
+    bias_variance: float = 0.0
     divide: bool = True
     mixes_positions: ClassVar[bool] = False
     needs_variances: ClassVar[bool] = False
     has_weights: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not self.weight > 0 or not self.bias >= 0:
-            raise ValueError(f"variances need weight > 0 and bias ≥ 0; got weight={self.weight}, bias={self.bias}")
+        if not self.weight_variance > 0 or not self.bias_variance >= 0:
+            raise ValueError(
+                "need weight_variance > 0 and bias_variance ≥ 0; "
+                f"got weight_variance={self.weight_variance}, bias_variance={self.bias_variance}"
+            )
 
     def kernel(self, state: KernelState) -> KernelState:
-        weight = self.weight * fan_in_factor(state, divide=self.divide)
-        nngp = torch.add(state.nngp.new_tensor(self.bias), state.nngp, alpha=weight)  # a single pass over memory
+        weight = self.weight_variance * fan_in_factor(state, divide=self.divide)
+        nngp = torch.add(
+            state.nngp.new_tensor(self.bias_variance), state.nngp, alpha=weight
+        )  # a single pass over memory
         ntk = None if state.ntk is None else torch.add(nngp, state.ntk, alpha=weight)
-        return KernelState(nngp, ntk, weight * state.left + self.bias, weight * state.right + self.bias)
+        return KernelState(
+            nngp, ntk, weight * state.left + self.bias_variance, weight * state.right + self.bias_variance
+        )
 
     def module(self, shape: Shape, width: int) -> tuple[nn.Module, Shape]:
         if len(shape) != 1:
             raise ValueError(f"a dense layer takes vectors; got shape={shape}: flatten or pool first")
-        scale = sqrt(self.weight / shape[0]) if self.divide else sqrt(self.weight)
-        return ScaledLinear(shape[0], width, scale, sqrt(self.bias)), (width,)
+        scale = sqrt(self.weight_variance / shape[0]) if self.divide else sqrt(self.weight_variance)
+        return ScaledLinear(shape[0], width, scale, sqrt(self.bias_variance)), (width,)
 
 
 def fan_in_factor(state: KernelState, *, divide: bool) -> int:

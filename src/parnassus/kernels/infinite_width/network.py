@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_non_negative
 from parnassus.kernels.infinite_width.kernel_state import KernelState
 from parnassus.kernels.infinite_width.layer import Activation, CompositeLayer, Dense, Layer, Shape
@@ -40,6 +41,9 @@ class Network:
     def __post_init__(self) -> None:
         if not self.layers:
             raise ValueError("a network needs at least one layer")
+        for layer in self.layers:
+            if isinstance(layer, type) or not isinstance(layer, Layer):
+                raise ValueError(f"layers must be layers of a network; got {layer!r}: {_layer_advice(layer)}")
 
     @property
     def mixes_positions(self) -> bool:
@@ -78,12 +82,14 @@ class Network:
             parts.append(part)
         return nn.Sequential(*parts), shape
 
+    @accepts_arrays
     def kernels(self, x: Float[Tensor, "n *shape"], y: Float[Tensor, "m *other"] | None = None) -> Kernels:
         """Both kernels between the rows of x and of y; without y, of x with itself."""
         nngp, ntk = self._evaluate(x, y, tangent=True)
         assert ntk is not None
         return Kernels(nngp, ntk)
 
+    @accepts_arrays
     def nngp(self, x: Float[Tensor, "n *shape"], y: Float[Tensor, "m *other"] | None = None) -> Float[Tensor, "n m"]:
         """The NNGP kernel alone, in about half the time."""
         return self._evaluate(x, y, tangent=False)[0]
@@ -134,6 +140,14 @@ class Network:
         return max(1, int(side / sqrt(positions)))
 
 
+def _layer_advice(given: object) -> str:
+    if isinstance(given, type):
+        return f"create one with {given.__name__}(…)"
+    if isinstance(given, Nonlinearity):
+        return f"wrap it as Activation({type(given).__name__}())"
+    return "use those of parnassus.kernels, such as Dense() and Activation(ReLU())"
+
+
 def _fill_in_parallel(fill: Callable[[Tile], None], tiles: Sequence[Tile]) -> None:
     """Compute one tile per core, which avoids synchronising all cores after every operation."""
     cores, inference = torch.get_num_threads(), torch.is_inference_mode_enabled()
@@ -154,16 +168,16 @@ def _fill_in_parallel(fill: Callable[[Tile], None], tiles: Sequence[Tile]) -> No
         torch.set_num_threads(cores)  # inherited by threads started later
 
 
-def fully_connected(depth: int, nonlinearity: Nonlinearity, *, bias: float = 0.0) -> Network:
+def fully_connected(depth: int, nonlinearity: Nonlinearity, *, bias_variance: float = 0.0) -> Network:
     """The book's network of L = `depth` hidden layers, all weights from N(0, 1).
 
         f^l = W^l g^{l−1},   g^l = √(c_σ / d_l) σ(f^l),   g⁰ = x,   f = W^{L+1} g^L        (book eqs. 15.28-15.32)
 
-    The variance of every bias is `bias`; the book has none.
+    `bias_variance` is that of every bias; the book has none.
     """
     check_non_negative(depth=depth)
     gain = normaliser(nonlinearity)
-    layers: list[Layer] = [Dense(bias=bias, divide=False)]
+    layers: list[Layer] = [Dense(bias_variance=bias_variance, divide=False)]
     for _ in range(depth):
-        layers += [Activation(nonlinearity), Dense(gain, bias)]
+        layers += [Activation(nonlinearity), Dense(gain, bias_variance)]
     return Network(tuple(layers))

@@ -21,24 +21,25 @@ class TrainableDense(nn.Module):
     needs_variances: ClassVar[bool] = False
     has_weights: ClassVar[bool] = True
 
-    def __init__(self, weight: float = 1.0, bias: float = 0.1, *, divide: bool = True) -> None:
+    def __init__(self, weight_variance: float = 1.0, bias_variance: float = 0.1, *, divide: bool = True) -> None:
         super().__init__()
-        self.log_weight = log_parameter("weight", weight)
-        self.log_bias = log_parameter("bias", bias)
+        self.log_weight_variance = log_parameter("weight_variance", weight_variance)
+        self.log_bias_variance = log_parameter("bias_variance", bias_variance)
         self.divide = divide
 
     @property
-    def weight(self) -> float:
-        return float(self.log_weight.detach().exp())
+    def weight_variance(self) -> float:
+        return float(self.log_weight_variance.detach().exp())
 
     @property
-    def bias(self) -> float:
-        return float(self.log_bias.detach().exp())
+    def bias_variance(self) -> float:
+        return float(self.log_bias_variance.detach().exp())
 
     def kernel(self, state: KernelState) -> KernelState:
-        weight, bias = fan_in_factor(state, divide=self.divide) * self.log_weight.exp(), self.log_bias.exp()
+        weight = fan_in_factor(state, divide=self.divide) * self.log_weight_variance.exp()
+        bias = self.log_bias_variance.exp()
         nngp, left, right = (weight * part + bias for part in (state.nngp, state.left, state.right))
         return KernelState(nngp, None if state.ntk is None else torch.addcmul(nngp, weight, state.ntk), left, right)
 
     def module(self, shape: Shape, width: int) -> tuple[nn.Module, Shape]:
-        return Dense(self.weight, self.bias, self.divide).module(shape, width)
+        return Dense(self.weight_variance, self.bias_variance, self.divide).module(shape, width)

@@ -69,7 +69,7 @@ def gp_posterior(
 def fit_posterior(kernel: Kernel, targets: Targets, noise: float) -> GPRegression | None:
     """The posterior, or None without targets."""
     points = torch.tensor(targets, dtype=torch.float64)
-    return GPRegression.fit(kernel, points[:, :1], points[:, 1], noise=noise) if targets else None
+    return GPRegression.fit(kernel, points[:, :1], points[:, 1], noise_variance=noise) if targets else None
 
 
 def plot_posterior(kernel: Kernel, fit: GPRegression | None, noise: float) -> Trajectories:
@@ -118,7 +118,10 @@ def _line(across: Tensor, heights: Tensor) -> Tensor:
 
 def _plot_evidence(kernel: Callable[[float], Kernel], fit: GPRegression | None, length: float) -> Curves:
     lengths = torch.logspace(-1, 0.7, 17, dtype=torch.float64).tolist()
-    fits = [None if fit is None else GPRegression.fit(kernel(each), fit.x, fit.t, noise=fit.noise) for each in lengths]
+    fits = [
+        None if fit is None else GPRegression.fit(kernel(each), fit.x, fit.t, noise_variance=fit.noise_variance)
+        for each in lengths
+    ]
     heights = [0.0 if each is None else float(each.log_marginal_likelihood()) for each in fits]
     return Curves(
         "Evidence over length scales", {"ln p(t)": (lengths, heights)}, "length scale, s", "log evidence", marked=length

@@ -38,7 +38,7 @@ def infinite_width_posterior(
     line and cannot interpolate the targets. Deeper networks bend more sharply. With the NTK the mean fits the targets
     more closely than with the NNGP of the same network.
     """
-    network = fully_connected(depth, tuple(SIGMAS.values())[sigma], bias=bias)
+    network = fully_connected(depth, tuple(SIGMAS.values())[sigma], bias_variance=bias)
     kernel = tuple(KINDS.values())[kind](network)
     line = torch.linspace(-HALF_WIDTH, HALF_WIDTH, 33, dtype=torch.float64)[:, None]
     scale = 1 / float(kernel.diagonal(line).mean())

@@ -32,7 +32,7 @@ def random_network_functions(
     while the band of two standard deviations is exact at every width for one hidden layer. Without a bias, ReLU
     functions of one input consist of two rays, and odd σ give odd functions, at every width.
     """
-    network = fully_connected(depth, list(SIGMAS.values())[sigma], bias=bias)
+    network = fully_connected(depth, list(SIGMAS.values())[sigma], bias_variance=bias)
     covariance = network.nngp(LINE[:, None])
     deviation = covariance.diagonal().sqrt()
     generator = torch.Generator().manual_seed(seed)

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from parnassus.data import DataError, open_images
+from parnassus.data import DataError, open_grey_images, open_images
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.variational.decoders import BernoulliDecoder
 from parnassus.latent.variational.elbo import VAETerms
@@ -61,8 +61,9 @@ class VAEEvaluate:
 
     def load_images(self, model: VAE) -> Tensor:
         """The test images, binarised at random for a Bernoulli decoder; they must have the shape of the model's."""
-        x = open_images(self.data, self.image_size).test.x[: self.num_examples]
         shape = tuple(model.decode(model.prior().mean[None]).shape[1:])
+        load = open_grey_images if shape[0] == 1 else open_images
+        x = load(self.data, self.image_size).test.x[: self.num_examples]
         if x.shape[1:] != shape:
             raise DataError(f"images must have the model's shape {shape}; those of {self.data} have {(*x.shape[1:],)}")
         return torch.bernoulli(x) if isinstance(model.decoder, BernoulliDecoder) else x

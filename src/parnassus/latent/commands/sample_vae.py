@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from parnassus.data import DataError, open_images
+from parnassus.data import DataError, open_grey_images, open_images
 from parnassus.latent.latent_space.interpolation import latent_traversal, spherical_interpolation
 from parnassus.latent.variational.vae import VAE
 from parnassus.setting_types import GreyImageData
@@ -48,8 +48,9 @@ class VAESample:
 
     def load_images(self, model: VAE) -> Tensor:
         """The requested images, which must have the shape of the model's."""
-        x = open_images(self.images, self.image_size).test.x[: self.num_samples]
         expected = tuple(model.decode(model.prior().sample((1,))).shape[1:])
+        load = open_grey_images if expected[0] == 1 else open_images
+        x = load(self.images, self.image_size).test.x[: self.num_samples]
         if x.shape[1:] != expected:
             raise DataError(f"images must have the model's shape {expected}; {self.images} has {(*x.shape[1:],)}")
         return x

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from parnassus.arrays import accepts_arrays
 from parnassus.latent.energy_based.restricted_boltzmann_machine import check_binary
 from parnassus.layers.dropout import all_masks
 
@@ -77,6 +78,7 @@ class HelmholtzMachine(nn.Module):
         """⟨−log q(z|x)⟩ over samples of the model; its gradient reaches the recognition weights only."""
         return -self.log_recognition(self.sample_states(count)).mean()
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch visible"]) -> Float[Tensor, ""]:
         """The sum of both phases, with one model sample per example; the phases share no weights."""
         return self.wake_loss(x) + self.sleep_loss(len(x))
@@ -86,6 +88,7 @@ class HelmholtzMachine(nn.Module):
         states = self.recognise(x.expand(samples, *x.shape))
         return self.log_joint(states) - self.log_recognition(states)
 
+    @accepts_arrays
     def log_prob(self, x: Float[Tensor, "batch visible"]) -> Float[Tensor, " batch"]:
         """The exact evidence log p(x) = log Σ_z p(x, z), over all states of the hidden units."""
         check_binary(x)
@@ -116,4 +119,4 @@ def bernoulli_log_prob(
     states: Float[Tensor, "*batch units"], logits: Float[Tensor, "*#batch units"]
 ) -> Float[Tensor, "*batch"]:
     """Σ_i log P(s_i) of independent binary units, P(s_i = 1) = σ(logit_i)."""
-    return (states * logits + logsigmoid(-logits)).sum(-1)
+    return (states * logsigmoid(logits) + (1 - states) * logsigmoid(-logits)).sum(-1)

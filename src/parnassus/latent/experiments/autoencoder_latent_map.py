@@ -3,7 +3,7 @@
 By default the images are digits (book ex. 4.1); `--data fashion_mnist --epochs 5` is the run of the text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -49,6 +49,7 @@ profiles = {"smoke": {"epochs": 1, "num_examples": 640}, "gpu": {"data": "fashio
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     epochs: Positive[int] = 12  # epochs of training
     batch_size: Positive[int] = 64  # images per gradient step
     width: Positive[int] = 512  # hidden units of encoder and decoder
@@ -59,7 +60,7 @@ class Experiment:
         return Autoencoder(dense_encoder(shape, 2, width=self.width), dense_decoder(2, shape, width=self.width))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         train, test = data.train.take(self.num_examples), data.test.x
         run.figure(
             "network",
@@ -151,18 +152,35 @@ class Experiment:
         figure = image_grid(model.decode(holes.deepest(12)), columns=12)
         run.figure("holes", figure, "Images decoded from midpoints between two codes that are far from every code.")
         metrics = {name.replace(" ", "_"): float(value) for name, value in rows[0].items() if name}
-        run.note("Problem 4.2", _describe_latent_space(metrics))
+        normal_metrics = {name.replace(" ", "_"): float(value) for name, value in rows[1].items() if name}
+        run.note("Problem 4.2", _describe_latent_space(metrics, normal_metrics))
         return metrics
 
 
-def _describe_latent_space(metrics: dict[str, float]) -> str:
-    """The answer to Problem 4.2 in words."""
+COMPARED: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    "centre_offset": ("the offset of the centre", lambda codes, normal: codes > max(2 * normal, 0.2)),
+    "anisotropy": ("the ratio of the longest to the shortest axis", lambda codes, normal: codes > 1.5 * normal),
+    "coverage": ("the fraction of the covered area", lambda codes, normal: codes < 0.8 * normal),
+    "hole_depth": ("the depth of the holes", lambda codes, normal: codes > 1.5 * normal),
+}
+"""Metrics of the codes, their names, and when they are worse than those of standard normal points."""
+
+
+def _describe_latent_space(metrics: dict[str, float], normal: dict[str, float]) -> str:
+    """The answer to Problem 4.2 in words: the metrics that differ from those of as many standard normal points."""
+    faults = [
+        f"{name} is {metrics[key]:.2g} instead of {normal[key]:.2g}"
+        for key, (name, is_worse) in COMPARED.items()
+        if is_worse(metrics[key], normal[key])
+    ]
     overlap = ""
     if "neighbour_accuracy" in metrics:
-        overlap = f"{1 - metrics['neighbour_accuracy']:.0%} of the codes lie among codes of other classes, "
+        overlap = f"{1 - metrics['neighbour_accuracy']:.0%} of the codes lie among codes of other classes. "
+    if not faults:
+        return f"The latent space is used as well as by standard normal points: {overlap or 'all metrics are similar.'}"
     return (
-        f"The latent space is not well used: {overlap}the longest axis is {metrics['anisotropy']:.1f} times the "
-        "shortest, the centre is arbitrary, and points between codes decode to blends of images. "
+        f"Compared with as many standard normal points, the latent space is not well used: {'; '.join(faults)}. "
+        f"{overlap}"
         "The reconstruction loss does not constrain the codes; the loss of a variational autoencoder does."
     )
 

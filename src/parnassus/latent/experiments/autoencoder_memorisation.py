@@ -30,6 +30,7 @@ profiles = {"smoke": {"train_sizes": (20, 200), "steps": 40}}
 @dataclass(frozen=True)
 class Experiment:
     data: ImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     train_sizes: tuple[Positive[int], ...] = (20, 60, 200, 600, 1_400)  # sizes of the training sets
     steps: Positive[int] = 1_500  # gradient steps per network
     width: Positive[int] = 256  # hidden units of encoder and decoder
@@ -37,7 +38,7 @@ class Experiment:
     noise_std: Positive[float] = 0.2  # standard deviation of the input noise of the denoising networks
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         plain = {size: self._train(run, data, size, std=0.0) for size in self.train_sizes}
         denoising = {size: self._train(run, data, size, std=self.noise_std) for size in self.train_sizes}
 

@@ -34,6 +34,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: ImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_labelled_examples: Positive[int] = 100  # labelled examples, equally many per class
     steps: Positive[int] = 2_500  # gradient steps of pre-training
     finetune_steps: Positive[int] = 300  # gradient steps of fine-tuning on the labelled examples
@@ -42,7 +43,7 @@ class Experiment:
     num_repeats: Positive[int] = 5  # random choices of the labelled examples
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         train_labels, test_labels = data.train.y, data.test.y
         if train_labels is None or test_labels is None or not data.classes:
             raise DataError(f"examples must have class labels; {self.data} has none")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from parnassus.data import DataError, Dataset, open_images
+from parnassus.data import DataError, Dataset, open_grey_images
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.latent_space.quality_metrics import neighbour_accuracy
 from parnassus.latent.variational.conditional_vae import ConditionalVAE
@@ -61,7 +61,7 @@ class Experiment:
         return ConditionalVAE(encoder, decoder, self.latent_dim, classes)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_images(self.data, self.image_size).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         if not data.classes or data.test.y is None:
             raise DataError(f"{data.name} must consist of images by class; its images have no labels")
         model = run.build(self.model, shape=data.shape, classes=len(data.classes))
@@ -119,7 +119,7 @@ class Sample:
         return sample_means(model, in_turn if self.label is None else torch.full_like(in_turn, self.label))
 
 
-SAMPLES = "Samples, one class per column and one code per row: the code determines the style, the class the digit."
+SAMPLES = "Samples, one class per column and one code per row: the code determines what the classes have in common."
 CLASS_CHANGES = "The code of a test image (left), decoded with every class: the style is preserved."
 
 

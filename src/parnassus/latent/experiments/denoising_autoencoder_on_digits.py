@@ -26,10 +26,10 @@ from parnassus.train import NonNegative, Positive, Run, at_least, at_most, desce
 
 covers = ("B4.4-2", "B4.4-3")
 expected = {
-    "psnr": no_band("peak signal-to-noise ratio of denoised test digits, dB"),
-    "psnr_gain": at_least(7.2, "PSNR gain over the corrupted digits, dB"),
+    "psnr": no_band("peak signal-to-noise ratio of denoised test images, dB"),
+    "psnr_gain": at_least(7.2, "PSNR gain over the corrupted images, dB"),
     "psnr_gain_over_linear": at_least(1.4, "PSNR gain over the best linear denoiser, dB"),
-    "error_ratio_to_identity": at_most(0.19, "ratio of the squared errors of denoised and corrupted digits"),
+    "error_ratio_to_identity": at_most(0.19, "ratio of the squared errors of denoised and corrupted images"),
 }
 profiles = {"smoke": {"steps": 20}, "gpu": {"data": "mnist", "steps": 20_000, "width": 1024}}
 
@@ -37,6 +37,7 @@ profiles = {"smoke": {"steps": 20}, "gpu": {"data": "mnist", "steps": 20_000, "w
 @dataclass(frozen=True)
 class Experiment:
     data: ImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     corruption: Literal["gaussian", "masking", "salt_and_pepper"] = "gaussian"  # corruption of the input
     corruption_level: NonNegative[float] = 0.3  # standard deviation of Gaussian noise, or fraction of corrupted pixels
     steps: Positive[int] = 4_000  # gradient steps
@@ -44,7 +45,7 @@ class Experiment:
     latent_dim: Positive[int] = 64  # dimension of the code
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         kernels: dict[str, Corruption] = {
             "gaussian": partial(add_gaussian_noise, std=self.corruption_level),
             "masking": partial(mask_at_random, probability=self.corruption_level),

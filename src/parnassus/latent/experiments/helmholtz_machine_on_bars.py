@@ -50,9 +50,11 @@ class Experiment:
         data_entropy = entropy(frequencies)  # the minimum of the negative log-likelihood
 
         machine = run.build(self.model, visible=SIDE**2)
-        machine, optimizer = run.prepare(machine, partial(Adam, lr=self.learning_rate))
-        scheduler = LambdaLR(optimizer, lambda step: 1 - step / (self.steps + 1))
-        run.keep("scheduler", scheduler)
+        machine, optimizer, scheduler = run.prepare(
+            machine,
+            partial(Adam, lr=self.learning_rate),
+            partial(LambdaLR, lr_lambda=lambda step: 1 - step / (self.steps + 1)),
+        )
         with torch.no_grad():
             at_start = -frequencies @ machine.log_prob(patterns) - data_entropy
         every = max(1, self.steps // 40)

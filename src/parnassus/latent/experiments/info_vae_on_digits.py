@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from parnassus.data import Dataset, open_data
+from parnassus.data import Dataset, open_grey_images
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.variational.aggregated_posterior import CodeInformation, code_information
 from parnassus.latent.variational.decoders import BernoulliDecoder
@@ -49,6 +49,7 @@ NARROW = -4.0  # initial log σ² of narrow posteriors
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 600  # gradient steps
     batch_size: Positive[int] = 256  # images per gradient step, and codes per estimate of the MMD
     latent_dim: Positive[int] = 2  # dimension of the code; the figures show the first two coordinates
@@ -79,7 +80,7 @@ class Experiment:
         return VAE(encoder, decoder, self.latent_dim, objective=objective)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.learning_rate))
         batches = data.train.batches(self.batch_size, self.steps).map(torch.bernoulli)
         for step, loss in descend(run, model, optimizer, batches):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import OneCycleLR
 
-from parnassus.data import open_images
+from parnassus.data import open_grey_images
 from parnassus.latent.autoencoders.convolutional_networks import image_networks
 from parnassus.latent.commands.evaluate_vae import VAEEvaluate
 from parnassus.latent.commands.sample_vae import VAESample
@@ -51,6 +51,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_train_importance_samples: Positive[int] = 5  # K, importance samples per image in the training bound
     steps: Positive[int] = 1_500  # gradient steps per model
     batch_size: Positive[int] = 100  # images per gradient step
@@ -70,7 +71,7 @@ class Experiment:
         return VAE(encoder, BernoulliDecoder(network), self.latent_dim, objective=objective)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_images(self.data, None).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         test = torch.bernoulli(data.test.x[: self.num_examples])
         batches = data.train.take(self.num_examples).batches(self.batch_size, self.steps).map(torch.bernoulli)
         models = {
@@ -80,11 +81,17 @@ class Experiment:
 
         nll, error, active, bounds = {}, {}, {}, {}
         for name, built in models.items():
-            model, optimizer = run.prepare(built, partial(Adam, lr=self.learning_rate))
-            scheduler = OneCycleLR(
-                optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            model, optimizer, scheduler = run.prepare(
+                built,
+                partial(Adam, lr=self.learning_rate),
+                partial(
+                    OneCycleLR,
+                    max_lr=self.learning_rate,
+                    total_steps=self.steps + 1,
+                    pct_start=0.1,
+                    cycle_momentum=False,
+                ),
             )
-            run.keep(f"scheduler of {name}", scheduler)
             for step, loss in descend(run, model, optimizer, batches):
                 scheduler.step()
                 run.log(step, **{f"loss/{name}": loss})

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from parnassus.data import open_data
+from parnassus.data import open_grey_images
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.variational.decoders import BernoulliDecoder
@@ -57,6 +57,7 @@ NARROW = -4.0  # initial log σ² of the inference heads
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 1_400  # gradient steps; the weight of the rates is annealed over the first half
     batch_size: Positive[int] = 128  # images per gradient step
     bottom_dim: Positive[int] = 16  # dimension of the lower code
@@ -84,7 +85,7 @@ class Experiment:
         return LadderVAE([first, second], heads, [prior_head], decoder, self.top_dim, posterior_rule=posterior_rule)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         train, test = (torch.bernoulli(split.x[:1_000]) for split in (data.train, data.test))
         model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.learning_rate))
         batches = data.train.batches(self.batch_size, self.steps).map(torch.bernoulli)
@@ -158,7 +159,7 @@ UPPER = (
     "rate stays high."
 )
 LEVELS = (
-    "Test digits reconstructed from no code, from the upper code and from both; the upper code sets the coarse shape."
+    "Test images reconstructed from no code, from the upper code and from both; the upper code sets the coarse shape."
 )
 SAMPLES = "Samples: one upper code per row, with ten samples of the lower code."
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 from torch.optim import Adam
 
-from parnassus.data import open_data
+from parnassus.data import open_grey_images
 from parnassus.latent.likelihood_estimation.annealed_importance_sampling import ais_log_evidence
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.linear.probabilistic_pca import PPCA
@@ -27,15 +27,15 @@ from parnassus.train import Positive, Run, at_most, between, descend, no_band
 
 covers = ("D6.0.9", "D6.0.11", "D6.0.12", "D6.0.13", "B6.2-1")
 expected = {
-    "exact_log_likelihood": no_band("exact mean log-likelihood of test digits under probabilistic PCA, nats"),
+    "exact_log_likelihood": no_band("exact mean log-likelihood of test images under probabilistic PCA, nats"),
     "importance_gap": between(
         -0.05, 0.5, "exact − importance sampling from a posterior with doubled standard deviation, nats"
     ),
     "annealed_gap": between(-0.05, 0.5, "exact − annealed importance sampling from the prior, nats"),
     "prior_gap": no_band("exact − Monte Carlo estimate with as many samples of the prior, nats"),
     "elbo_gap": no_band("exact − ELBO of the posterior with doubled standard deviation, nats"),
-    "vae_importance": no_band("mean log-likelihood of test digits under the VAE by importance sampling, nats"),
-    "vae_annealed": no_band("mean log-likelihood of test digits under the VAE by annealed importance sampling, nats"),
+    "vae_importance": no_band("mean log-likelihood of test images under the VAE by importance sampling, nats"),
+    "vae_annealed": no_band("mean log-likelihood of test images under the VAE by annealed importance sampling, nats"),
     "vae_estimator_difference": at_most(
         0.5, "mean absolute difference between the two VAE estimates over images, nats"
     ),
@@ -59,6 +59,7 @@ STD_FACTOR = 2.0
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     latent_dim: Positive[int] = 8  # dimension of the code of both models
     steps: Positive[int] = 1_500  # gradient steps of the VAE
     num_test: Positive[int] = 60  # test images whose likelihood is estimated
@@ -81,7 +82,7 @@ class Experiment:
         return VAE(encoder, BernoulliDecoder(network), self.latent_dim)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         exact = self.compare_with_exact(run, data.train.x.flatten(1), data.test.x[: self.num_test].flatten(1))
 
         model = run.build(self.model, shape=data.shape)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity
 from torch.optim import SGD
 
-from parnassus.data import Split, open_data
+from parnassus.data import Split, TableSettings
 from parnassus.latent.linear.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.projection import least_squares_code, principal_angles, second_moment
@@ -17,6 +17,7 @@ from parnassus.report import curves, heatmap
 from parnassus.runs.metrics import read_metrics
 from parnassus.setting_types import AnyData
 from parnassus.train import Positive, Run, at_most, descend
+from parnassus.train.timing import Stopwatch
 
 covers = ("B4.3-1", "B4.3-3", "B4.3-12", "B4.3-13", "B4.3-14")
 expected = {
@@ -31,27 +32,29 @@ profiles = {"smoke": {"steps": 200}}
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(TableSettings):
     data: AnyData = "digits"  # examples: name of a data set, or path of a file or folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     latent_dim: Positive[int] = 4  # dimension of the code
     steps: Positive[int] = 3_000  # steps of full-batch gradient descent
     learning_rate: Positive[float] = 0.02  # learning rate, with momentum 0.9
 
     def __call__(self, run: Run) -> dict[str, float]:
-        x = open_data(self.data).to(run.device).train.x.flatten(1)
+        x = self.load_data(self.image_size).to(run.device).train.x.flatten(1)
         x = x - x.mean(0)  # centred data need no biases
         start = time.perf_counter()
         pca = PCA.fit(x, self.latent_dim)
         pca_seconds = time.perf_counter() - start
 
-        start = time.perf_counter()
+        stopwatch = Stopwatch()
+        run.keep("training time", stopwatch)
         model = LinearAutoencoder(x.shape[1], self.latent_dim, bias=False)
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate, momentum=0.9))
         full_batches = Split(x).batches(len(x), self.steps, shuffle=False)
         for step, loss in descend(run, model, optimizer, full_batches):
             if step % 10 == 0:
                 run.record(step, loss=loss, **_distances(model, x, pca))
-        training_seconds = time.perf_counter() - start
+        training_seconds = stopwatch.seconds
 
         distances = _distances(model, x, pca)
         self._plot_convergence(run)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import DataError, Dataset, TableSettings
 from parnassus.latent.linear.pca import EIGENVALUE_TOLERANCE, PCA
 from parnassus.latent.linear.projection import principal_angles
 from parnassus.report import PALETTE, curves, image_grid, scatter, subplots
@@ -30,13 +30,14 @@ profiles = {"smoke": {"num_shown": 4}}
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(TableSettings):
     data: AnyData = "digits"  # examples: name of a data set, or path of a file or folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_shown: Positive[int] = 10  # test examples to reconstruct
     noise_std: NonNegative[float] = 0.3  # standard deviation of the points around their plane in space
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = self.load_data(self.image_size).to(run.device)
         train, test = data.train.x.flatten(1), data.test.x.flatten(1)
         features = train.shape[1]
         if features < 3:

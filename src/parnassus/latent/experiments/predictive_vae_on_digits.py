@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from parnassus.data import DataError, Split, open_data
+from parnassus.data import DataError, Split, open_grey_images
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.variational.decoders import BernoulliDecoder
 from parnassus.latent.variational.predictive_vae import CodeMetrics, PredictiveVAE, evaluate_code
@@ -66,6 +66,7 @@ class PredictiveVAEs(nn.ModuleList):
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     gammas: tuple[NonNegative[float], ...] = (0.0, 1.0, 3.0, 10.0, 30.0)  # weights γ of the prediction loss, 0 first
     steps: Positive[int] = 1_000  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
@@ -83,7 +84,7 @@ class Experiment:
         return PredictiveVAE(VAE(encoder, decoder, self.latent_dim), head, gamma=gamma)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         if not data.classes or data.test.y is None:
             raise DataError(f"images must have classes to predict; {data.name} has none")
         if len(self.gammas) < 2 or self.gammas[0] != 0:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import DataError, Dataset, TableSettings
 from parnassus.latent.linear.pca import PCA
 from parnassus.latent.linear.probabilistic_pca import PPCA, ppca_em_iterates
 from parnassus.probability import uniform_samples
@@ -35,15 +35,16 @@ profiles = {
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(TableSettings):
     data: AnyData = "digits"  # examples: name of a data set, or path of a file or folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     grey_levels: Positive[int] = 17  # grey levels of the data, for dequantisation
     latent_dim: Positive[int] = 16  # dimension of the code of the evaluated model
     max_iter: Positive[int] = 150  # iterations of EM
     num_shown: Positive[int] = 10  # examples per row of figures
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = self.load_data(self.image_size).to(run.device)
         train, test = (
             self._dequantise(split.x.flatten(1), run.seed + index)
             for index, split in enumerate((data.train, data.test))

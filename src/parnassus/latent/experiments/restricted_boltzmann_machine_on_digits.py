@@ -96,9 +96,11 @@ class Experiment:
         """Train with the visible biases initialised to the log-odds of the pixels, recording the exact likelihood."""
         with torch.no_grad():
             machine.visible_bias.copy_(log_odds(training.x))
-        machine, optimizer = run.prepare(machine, partial(Adam, lr=self.learning_rate, betas=(0.5, 0.999)))
-        scheduler = LambdaLR(optimizer, lambda step: 1 - step / (self.steps + 1))
-        run.keep(f"scheduler of {name}", scheduler)
+        machine, optimizer, scheduler = run.prepare(
+            machine,
+            partial(Adam, lr=self.learning_rate, betas=(0.5, 0.999)),
+            partial(LambdaLR, lr_lambda=lambda step: 1 - step / (self.steps + 1)),
+        )
         every = max(1, self.steps // 30)
         for step, _ in descend(run, machine, optimizer, training.batches(self.batch_size, self.steps)):
             scheduler.step()

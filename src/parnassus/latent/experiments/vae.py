@@ -7,7 +7,7 @@ Images are binarised at random at every step: a pixel is white with a probabilit
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import log
+from math import isfinite, log
 
 import torch
 from torch import Tensor
@@ -58,7 +58,7 @@ class Experiment:
     width: Positive[int] = 400  # hidden units, or channels of a convolutional network, doubled per downsampling
     num_blocks: NonNegative[int] = 0  # residual blocks per resolution of a convolutional network; 0: dense layers
     learning_rate: Positive[float] = 2e-3  # peak learning rate of Adam, reached after 10 % of the steps
-    use_gaussian_decoder: bool = False  # grey images and a Gaussian decoder instead of binarised images
+    use_gaussian_decoder: bool | None = None  # Gaussian decoder instead of binarised images; by default for colour
     num_examples: Positive[int] = 10_000  # maximum number of training images, and of test images
     num_importance_samples: Positive[int] = 200  # importance samples per image in the estimate of its likelihood
 
@@ -69,22 +69,26 @@ class Experiment:
                 f"got {shape[1]} × {shape[2]}; `--image-size 32` resizes the images of a folder"
             )
         encoder, network = image_networks(shape, self.latent_dim, width=self.width, blocks=self.num_blocks)
-        return VAE(
-            encoder,
-            GaussianDecoder(network) if self.use_gaussian_decoder else BernoulliDecoder(network),
-            self.latent_dim,
-        )
+        decoder = GaussianDecoder(network) if self.is_gaussian(shape) else BernoulliDecoder(network)
+        return VAE(encoder, decoder, self.latent_dim)
+
+    def is_gaussian(self, shape: Sequence[int]) -> bool:
+        """Whether pixels are Gaussian: as requested, by default for colour images."""
+        return shape[0] > 1 if self.use_gaussian_decoder is None else self.use_gaussian_decoder
 
     def __call__(self, run: Run) -> dict[str, float]:
         data = open_images(self.data, self.image_size).to(run.device)
-        binarise = torch.clone if self.use_gaussian_decoder else torch.bernoulli
+        is_gaussian = self.is_gaussian(data.shape)
+        binarise = torch.clone if is_gaussian else torch.bernoulli
         x = binarise(data.test.x[: self.num_examples])
         model = run.build(self.model, shape=data.shape)
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        scheduler = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, scheduler = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("scheduler", scheduler)
 
         batches = data.train.take(self.num_examples).batches(self.batch_size, self.steps).map(binarise)
         for step, loss in descend(run, model, optimizer, batches):
@@ -96,7 +100,7 @@ class Experiment:
 
         terms = evaluate_terms(model, x)
         likelihood = importance_likelihood(model, x, samples=self.num_importance_samples)
-        independent = independent_pixels_nll(data.train.x, x) if not self.use_gaussian_decoder else float("nan")
+        independent = float("nan") if is_gaussian else independent_pixels_nll(data.train.x, x)
         distortion, rate = float(terms.distortion.mean()), float(terms.rate.mean())
         with torch.no_grad():
             self.report_elbo_terms(run, distortion, rate, likelihood.nll, independent)
@@ -116,7 +120,7 @@ class Experiment:
 
     def report_elbo_terms(self, run: Run, distortion: float, rate: float, nll: float, independent: float) -> None:
         """The decomposition of the negative ELBO after and during training."""
-        if not self.use_gaussian_decoder:
+        if isfinite(independent):
             figure = plot_rate_and_distortion(
                 {"independent pixels": (0.0, independent), "VAE": (rate, distortion)}, nll
             )

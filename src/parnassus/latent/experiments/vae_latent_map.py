@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from parnassus.data import Dataset, open_images
+from parnassus.data import Dataset, open_grey_images
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.latent_space import quality_metrics
@@ -64,7 +64,7 @@ class Experiment:
         return ModelCollection({"vae": vae, "autoencoder": autoencoder})
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_images(self.data, self.image_size).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         train = data.train.take(self.num_examples)
         model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.learning_rate))
         for step, loss in descend(run, model, optimizer, train.batches(self.batch_size, self.steps)):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from parnassus.data import open_data
+from parnassus.data import open_grey_images
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.commands.evaluate_vae import VAEEvaluate
 from parnassus.latent.variational.aggregated_posterior import active_units, code_information, rate_per_unit
@@ -51,6 +51,7 @@ NAMES = ("collapsed", "annealed", "free bits", "small β", "narrow", "learned")
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     steps: Positive[int] = 800  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
     latent_dim: Positive[int] = 8  # dimension of the code
@@ -78,7 +79,7 @@ class Experiment:
         return VAE(encoder, GaussianDecoder(network, std=std, learned=learned), self.latent_dim, objective=objective)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         train, test = data.train.x[:1_000], data.test.x[:1_000]
         model, optimizer = run.prepare(run.build(self.model, shape=data.shape), partial(Adam, lr=self.learning_rate))
         for step, x in run.steps(data.train.batches(self.batch_size, self.steps)):
@@ -144,7 +145,7 @@ RATES = (
     "reached after half of the steps: with this decoder the collapsed posterior is the global optimum."
 )
 COORDINATES = "Rate of each coordinate on test images after training, in decreasing order."
-RECONSTRUCTIONS = "Test digits and their reconstructions; a collapsed code is decoded to the mean image."
+RECONSTRUCTIONS = "Test images and their reconstructions; a collapsed code is decoded to the mean image."
 EXPLANATION = (
     "A coordinate with a rate of r nats must reduce the distortion by at least r nats. With a decoder of standard "
     "deviation s the reduction is ‖improvement‖²/2s², which is small for a large s; in a linear model exactly the "

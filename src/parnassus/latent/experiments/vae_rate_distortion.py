@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from parnassus.data import DataError, open_data
+from parnassus.data import DataError, open_grey_images
 from parnassus.latent.autoencoders.dense_networks import mlp_decoder, mlp_encoder
 from parnassus.latent.variational.aggregated_posterior import CodeInformation, active_units, code_information
 from parnassus.latent.variational.decoders import BernoulliDecoder
@@ -57,6 +57,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     betas: tuple[NonNegative[float], ...] = (0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 4.0)  # weights β of the rate, increasing
     steps: Positive[int] = 700  # gradient steps
     batch_size: Positive[int] = 128  # images per gradient step
@@ -76,7 +77,7 @@ class Experiment:
     def __call__(self, run: Run) -> dict[str, float]:
         if sorted(self.betas) != list(self.betas) or 1.0 not in self.betas:
             raise DataError(f"betas must be increasing and contain 1; got betas={self.betas}")
-        data = open_data(self.data).to(run.device)
+        data = open_grey_images(self.data, self.image_size).to(run.device)
         train, test = (torch.bernoulli(split.x[:2_000]) for split in (data.train, data.test))
         model = run.build(self.model, shape=data.shape)
         model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
@@ -131,7 +132,7 @@ RATE_DISTORTION = (
 )
 NEGATIVE_ELBO = "Rate and distortion of test images at each β; their sum is the negative ELBO, smallest near β = 1."
 RECONSTRUCTIONS = (
-    "Test digits (first row) and their reconstructions from the posterior mean; the rate decreases downwards."
+    "Test images (first row) and their reconstructions from the posterior mean; the rate decreases downwards."
 )
 
 

@@ -41,6 +41,7 @@ profiles = {
 @dataclass(frozen=True)
 class Experiment:
     data: ImageData = "mnist_mini"  # images (sides divisible by 4): name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     codebook_size: Positive[int] = 64  # number of codebook vectors K
     codebook_dim: Positive[int] = 16  # dimension of the codebook vectors
     width: Positive[int] = 16  # channels of the convolutions
@@ -63,7 +64,7 @@ class Experiment:
         )
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         train, test = data.train.take(self.num_examples), data.test.take(self.num_examples).x
         model = run.build(self.model, shape=data.shape)
         model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))

@@ -20,11 +20,13 @@ NUM_NEIGHBOURS = 30  # nearest training images whose classes are counted
 
 class _Settings(Protocol):
     data: str
+    image_size: int | None
     num_examples: int
 
 
 def _load_data(trained: TrainedRun) -> Dataset:
-    return open_data(cast("_Settings", trained.experiment).data)
+    settings = cast("_Settings", trained.experiment)
+    return open_data(settings.data, size=settings.image_size)
 
 
 def _classes(trained: TrainedRun) -> tuple[str, ...]:

@@ -6,18 +6,21 @@ import torch
 from torch import Tensor
 
 from parnassus.atlas.decorators import probe
-from parnassus.data import Dataset, open_data
+from parnassus.data import Dataset
 from parnassus.latent.linear.pca import EIGENVALUE_TOLERANCE, PCA
 from parnassus.train.trained import TrainedRun
 from parnassus.widgets import Answer, Curves, Images, IntSlider, Numbers
 
 
 class _Settings(Protocol):
-    data: str
+    image_size: int | None
+
+    def load_data(self, image_size: int | None) -> Dataset: ...
 
 
 def _load_data(trained: TrainedRun) -> Dataset:
-    return open_data(cast("_Settings", trained.experiment).data)
+    settings = cast("_Settings", trained.experiment)
+    return settings.load_data(settings.image_size)
 
 
 def _full_pca(trained: TrainedRun) -> PCA:

@@ -21,6 +21,7 @@ ABOUT = "The reconstruction is decoded from the posterior mean, the samples from
 @runtime_checkable
 class _Settings(Protocol):
     data: str
+    image_size: int | None
     betas: tuple[float, ...]
 
 
@@ -37,7 +38,7 @@ def _names(trained: TrainedRun) -> Sequence[str]:
 
 
 def _grey_images(trained: TrainedRun) -> Tensor:
-    return open_data(_settings(trained).data).test.x[:500]
+    return open_data(_settings(trained).data, size=_settings(trained).image_size).test.x[:500]
 
 
 def _binary_images(trained: TrainedRun) -> Tensor:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_positive
 from parnassus.latent.variational.reparametrisation import GaussianParameters, independent_normal, reparametrise
 from parnassus.probability import diagonal_gaussian_kl
@@ -117,6 +118,7 @@ class LadderVAE(nn.Module):
         decoded: Distribution = self.decoder(levels[0].z)
         return LadderVAETerms(-decoded.log_prob(x), torch.stack(rates))
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"], beta: Float[Tensor, ""] | float = 1.0) -> Float[Tensor, ""]:
         """−ELBO with the rates weighted by β, which is below 1 during warm-up (Sønderby et al. 2016)."""
         terms = self.terms(x)
@@ -133,6 +135,7 @@ class LadderVAE(nn.Module):
         return log_weights.view(samples, len(x))
 
     @torch.no_grad()
+    @accepts_arrays
     def reconstruct(
         self, x: Float[Tensor, "batch *event"], *, num_levels: int | None = None
     ) -> Float[Tensor, "batch *event"]:

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from parnassus.arrays import accepts_arrays
 from parnassus.latent.variational.aggregated_posterior import code_information
 from parnassus.latent.variational.reparametrisation import reparametrise, standard_normal_kl
 from parnassus.latent.variational.vae import VAE
@@ -29,6 +30,7 @@ class PredictiveVAE(nn.Module):
         self.head = head
         self.gamma = gamma
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         mean, log_variance = self.vae.posterior_parameters(x)
         z = reparametrise(mean, log_variance)

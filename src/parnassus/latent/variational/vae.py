@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_positive
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.variational.elbo import NegativeELBO, Objective, VAETerms
@@ -62,6 +63,7 @@ class VAE(nn.Module):
         z = reparametrise(mean, log_variance)
         return VAETerms(-self.log_likelihood(x, z), standard_normal_kl(mean, log_variance))
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, ""]:
         return self.objective(self, x).mean()
 
@@ -87,15 +89,18 @@ class VAE(nn.Module):
         log_q: Tensor = q.log_prob(z)
         return self.log_joint(x, z) - log_q
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch latent"]:
         """μ(x), the posterior mean."""
         return self.posterior_parameters(x).mean
 
+    @accepts_arrays
     def decode(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch *event"]:
         """The mean of p(x|z)."""
         decoded: Distribution = self.decoder(z)
         return decoded.mean
 
+    @accepts_arrays
     def reconstruct(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch *event"]:
         """x̂, decoded from the posterior mean."""
         return self.decode(self.encode(x))
@@ -106,6 +111,7 @@ class VAE(nn.Module):
         decoded: Distribution = self.decoder(self.prior().sample((count,)))
         return decoded.sample()
 
+    @accepts_arrays
     @torch.no_grad()
     def log_prob(self, x: Float[Tensor, "batch *event"], *, samples: int = 500) -> Float[Tensor, " batch"]:
         """An importance-sampling estimate of log p(x), in expectation a lower bound.

@@ -5,6 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot, pad
 
+from parnassus.arrays import accepts_arrays
+
 
 class IndependentPrior(nn.Module):
     """∏_i π_i(k_i): an independent categorical distribution at each position."""
@@ -16,6 +18,7 @@ class IndependentPrior(nn.Module):
         self.logits = nn.Parameter(torch.zeros(positions, codes))
 
     @classmethod
+    @accepts_arrays
     def fit(cls, indices: Int[Tensor, "batch positions"], codes: int) -> "IndependentPrior":
         """Frequencies of the codes in `indices`, with add-one (Laplace) smoothing."""
         prior = cls(codes, indices.shape[1]).to(indices.device)
@@ -23,10 +26,12 @@ class IndependentPrior(nn.Module):
             prior.logits.copy_((one_hot(indices, codes).sum(0) + 1).log())
         return prior
 
+    @accepts_arrays
     def log_prob(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, " batch"]:
         log_probabilities = self.logits.log_softmax(-1)
         return log_probabilities.gather(1, indices.mT).sum(0)
 
+    @accepts_arrays
     def loss(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, ""]:
         """The mean of −log π over the rows."""
         return -self.log_prob(indices).mean()
@@ -60,9 +65,11 @@ class NeighbourPrior(nn.Module):
         logits: Tensor = self.head(torch.stack(embedded).sum(0) + self.position_embedding)
         return logits.flatten(1, 2)
 
+    @accepts_arrays
     def log_prob(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, " batch"]:
         return -cross_entropy(self.logits(indices).mT, indices, reduction="none").sum(1)
 
+    @accepts_arrays
     def loss(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, ""]:
         """The mean of −log π over the rows."""
         return -self.log_prob(indices).mean()

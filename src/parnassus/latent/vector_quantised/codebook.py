@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import embedding, mse_loss, one_hot
 
+from parnassus.arrays import accepts_arrays
 from parnassus.probability import entropy
 
 
@@ -56,6 +57,7 @@ class Codebook(_Codes):
         self.codes = nn.Parameter(torch.randn(count, dim) / dim**0.5)
         self.commitment = commitment
 
+    @accepts_arrays
     def loss(self, vectors: Float[Tensor, "*batch dim"], indices: Int[Tensor, "*batch"]) -> Float[Tensor, ""]:
         quantised = self.lookup(indices)
         return mse_loss(quantised, vectors.detach()) + self.commitment * mse_loss(vectors, quantised.detach())
@@ -92,6 +94,7 @@ class EMACodebook(_Codes):
         self.register_buffer("counts", torch.ones(count))
         self.register_buffer("sums", codes.clone())
 
+    @accepts_arrays
     def loss(self, vectors: Float[Tensor, "*batch dim"], indices: Int[Tensor, "*batch"]) -> Float[Tensor, ""]:
         return self.commitment * mse_loss(vectors, self.lookup(indices))
 

@@ -74,13 +74,14 @@ class OutputHistory(nn.Module):
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     width: Positive[int] = 512  # units of each of the two hidden layers
     steps: Positive[int] = 50  # gradient steps
     batch_size: Positive[int] = 64  # images per gradient step
     learning_rate: Positive[float] = 0.3  # larger of two learning rates of SGD; the other is the book's 0.001
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         rates = (BOOK_RATE, self.learning_rate)
         histories = {rate: {name: self.train(run, name, rate, data) for name in NETWORKS} for rate in rates}
         run.figure(

@@ -54,13 +54,14 @@ ACTIVATIONS: dict[str, Activation] = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     width: Positive[int] = 512  # units of each of the two hidden layers
     epochs: Positive[int] = 5  # passes over the training images
     batch_size: Positive[int] = 64  # images per gradient step
     learning_rate: Positive[float] = 0.1  # learning rate of SGD; at the book's 0.001 most networks are hardly trained
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         for name, activation in ACTIVATIONS.items():
             self.train(run, name, activation, data)
         epoch = range(1, self.epochs + 1)

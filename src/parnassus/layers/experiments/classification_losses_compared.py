@@ -68,6 +68,7 @@ NAMES = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     width: Positive[int] = 128  # hidden units
     epochs: Positive[int] = 2  # passes over the training images
     batch_size: Positive[int] = 64  # images per gradient step
@@ -75,7 +76,7 @@ class Experiment:
     target_accuracy: UnitInterval = 0.8  # test accuracy up to which steps are counted
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         labels = check_labels(data.test.y, len(data.classes))
         run.figure(
             "examples",

@@ -30,6 +30,7 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"epochs": 2}, "gpu": {}}
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     width: Positive[int] = 128  # hidden units
     epochs: Positive[int] = 60  # passes over the training images
     batch_size: Positive[int] = 32  # images per gradient step
@@ -43,7 +44,7 @@ class Experiment:
         return softmax(model(x))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         test, labels = data.test, check_labels(data.test.y, len(data.classes))
         model = run.build(self.model, shape=data.shape, classes=data.classes)
         model, optimizer = run.prepare(model, partial(SGD, lr=self.learning_rate))

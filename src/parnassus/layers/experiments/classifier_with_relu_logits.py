@@ -53,6 +53,7 @@ profiles: dict[str, dict[str, object]] = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     width: Positive[int] = 512  # units of each of the two hidden layers
     steps: Positive[int] = 4_690  # gradient steps; 5 epochs of Fashion-MNIST
     num_evaluations: Positive[int] = 5  # evaluations during training; on Fashion-MNIST one per epoch by default
@@ -64,7 +65,7 @@ class Experiment:
         return dense_classifier(prod(shape), len(classes), hidden=(self.width, self.width), output=output)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         describe_data(run, data)
         results: dict[str, list[ClassifierResult]] = {"printed": [], "fixed": []}
         for seed in range(1, self.num_networks + 1):

@@ -54,6 +54,7 @@ NOISE = (0.0, 0.25, 0.5, 0.75, 1.0)
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_examples: Positive[int] = 1_000  # training images; few, so that the network overfits
     widths: tuple[Positive[int], ...] = (128,)  # units of the hidden layers
     epochs: Positive[int] = 30  # passes over the training images
@@ -63,7 +64,7 @@ class Experiment:
     num_masks: Positive[int] = 100  # dropout masks averaged
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         data = replace(data, train=data.train.take(self.num_examples))
         labels, test_labels = (check_labels(split.y, len(data.classes)) for split in (data.train, data.test))
         networks = {

@@ -42,6 +42,7 @@ profiles: dict[str, dict[str, object]] = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_examples: Positive[int] = 500  # labelled images, training and validation together
     label_noise: UnitInterval = 0.2  # fraction of their labels replaced at random
     validation_fraction: UnitInterval = 0.4  # fraction of the images held out for validation
@@ -58,7 +59,7 @@ class Experiment:
         return softmax(model(x))
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         classes = len(data.classes)
         test_labels = check_labels(data.test.y, classes)
         subset = data.train.take(self.num_examples)

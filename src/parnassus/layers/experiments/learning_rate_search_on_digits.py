@@ -26,6 +26,7 @@ profiles: dict[str, dict[str, object]] = {"smoke": {"epochs": 1}, "gpu": {}}
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     learning_rates: tuple[Positive[float], ...] = (
         0.003,
         0.01,
@@ -42,7 +43,7 @@ class Experiment:
     batch_size: Positive[int] = 64  # images per gradient step
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         labels, test_labels = (check_labels(split.y, len(data.classes)) for split in (data.train, data.test))
         rows, held = holdout_indices(len(data.train), self.validation_fraction)
         train = Split(data.train.x[rows], labels[rows])

@@ -33,13 +33,14 @@ profiles: dict[str, dict[str, object]] = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_examples: Positive[int] = 600  # training images
     width: Positive[int] = 512  # hidden units
     epochs: Positive[int] = 60  # passes over the training images
     batch_size: Positive[int] = 100  # images per gradient step
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         classes = len(data.classes)
         test_labels = check_labels(data.test.y, classes)
         rows = torch.randperm(len(data.train), device=run.device)[: self.num_examples]

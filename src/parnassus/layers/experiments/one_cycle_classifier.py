@@ -45,6 +45,7 @@ SAVED = "cycle_momentum_fixed"
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     width: Positive[int] = 512  # units in each of the two hidden layers
     steps: Positive[int] = 2_000  # gradient steps; the book uses 4,690, that is 5 epochs of Fashion-MNIST
     num_evaluations: Positive[int] = 5  # evaluations on the test images during training
@@ -56,7 +57,7 @@ class Experiment:
         return dense_classifier(prod(shape), len(classes), hidden=(self.width, self.width), output=output)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         schedules: dict[str, tuple[Callable[[int], float], Callable[[int], float]]] = {
             "constant": (lambda _: self.learning_rate, lambda _: 0.0),
             "cycle": (lambda step: one_cycle_rate(step, self.steps, peak=self.max_learning_rate), lambda _: 0.0),

@@ -57,6 +57,7 @@ OPTIMISERS: dict[str, Callable[..., Optimizer]] = {
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "mnist_mini"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     width: Positive[int] = 128  # units in each of the two hidden layers; 512 in the book
     steps: Positive[int] = 600  # gradient steps of each training run
     batch_size: Positive[int] = 64  # images per gradient step
@@ -65,7 +66,7 @@ class Experiment:
     search_steps: Positive[int] = 300  # gradient steps per candidate
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_data(self.data).to(run.device)
+        data = open_data(self.data, size=self.image_size).to(run.device)
         labels, test_labels = (check_labels(split.y, len(data.classes)) for split in (data.train, data.test))
         printed, fixed = (self.build_network(data, output) for output in (relu, identity))
         fixed.load_state_dict(printed.state_dict())  # the same initial weights for all

@@ -45,6 +45,7 @@ LossCurves = dict[str, list[float]]
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_examples: Positive[int] = 100  # training images
     train_size_factor: Positive[int] = 5  # ratio of training set sizes, for the network with more data
     num_validation: Positive[int] = 300  # validation images for early stopping
@@ -54,7 +55,7 @@ class Experiment:
     widths: tuple[Positive[int], ...] = (2, 4, 8, 16, 32, 64, 128, 256)  # widths of the networks with one hidden layer
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = shuffle_training_data(open_data(self.data)).to(run.device)
+        data = shuffle_training_data(open_data(self.data, size=self.image_size)).to(run.device)
         if self.train_size_factor * self.num_examples + self.num_validation > len(data.train):
             raise ValueError(
                 f"train_size_factor × num_examples + num_validation must not exceed {len(data.train)}; got {self}"

@@ -10,7 +10,8 @@ from typing import TypeAlias
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.errors import check_positive
+from parnassus.arrays import accepts_arrays
+from parnassus.errors import check_positive, check_same_shape
 from parnassus.layers.linear_models.linear_regression import (
     LinearRegression,
     append_ones,
@@ -34,10 +35,12 @@ def huber_weights(residual: Float[Tensor, " batch"], *, delta: float = 1.0) -> F
     return delta / residual.abs().clamp(min=delta)
 
 
+@accepts_arrays
 def weighted_least_squares(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"], weights: Float[Tensor, " batch"]
 ) -> LinearRegression:
     """The (w, b) that minimise Σ_i c_i (wᵀx_i + b − y_i)² for weights c_i ≥ 0."""
+    check_same_shape(y=y, weights=weights)
     if not bool((weights >= 0).all()):
         raise ValueError(f"weights must not be negative; got a minimum of {float(weights.min())}")
     root = weights.sqrt()
@@ -45,6 +48,7 @@ def weighted_least_squares(
     return LinearRegression(solution[:-1], solution[-1])
 
 
+@accepts_arrays
 def iteratively_reweighted_least_squares(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"], weighting: Weighting, *, steps: int = 100
 ) -> LinearRegression:

@@ -10,11 +10,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from parnassus.errors import check_non_negative
+from parnassus.arrays import accepts_arrays
+from parnassus.errors import check_non_negative, check_same_shape
 
 
 def multiclass_hinge(scores: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
     """max(0, 1 + max_{j≠y} s_j − s_y): 0 if the label's score leads by a margin of 1 (Crammer and Singer 2001)."""
+    check_same_shape(scores_of_a_class=scores[:, 0], labels=labels)
     correct = scores.gather(1, labels[:, None])
     others = scores.scatter(1, labels[:, None], -torch.inf)
     return (1 + others.amax(1) - correct[:, 0]).clamp(min=0)
@@ -66,10 +68,13 @@ class SupportVectorMachine(nn.Module):
         scores: Tensor = self.scores(self.features(x.flatten(1)))
         return scores
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "batch *example"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         """Mean hinge loss plus the penalty on the weights."""
         return multiclass_hinge(self(x), y).mean() + self.penalty / 2 * self.scores.weight.square().sum()
 
+    @accepts_arrays
+    @torch.no_grad()
     def predict(self, x: Float[Tensor, "batch *example"]) -> Int[Tensor, " batch"]:
         """The class of the largest score."""
         scores: Tensor = self(x)

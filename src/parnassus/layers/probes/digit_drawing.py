@@ -23,10 +23,12 @@ NUM_CANDIDATES = 10_000  # training images they are selected from
 
 class _Settings(Protocol):
     data: str
+    image_size: int | None
 
 
 def _data(trained: TrainedRun) -> Dataset:
-    data = open_data(cast("_Settings", trained.experiment).data)
+    settings = cast("_Settings", trained.experiment)
+    data = open_data(settings.data, size=settings.image_size)
     if len(data.shape) != 3 or data.shape[0] != 1:
         raise ValueError(
             f"the run must use greyscale images; got examples of shape {data.shape} in {data.name} "

@@ -25,9 +25,11 @@ def train_models(
     The mean of their losses is logged. Returns the models on the device of the run.
     """
     num_models = len(models)  # before torchrun wraps them
-    models, optimizer = run.prepare(models, partial(Adam, lr=learning_rate))
-    schedule = OneCycleLR(optimizer, learning_rate, total_steps=len(batches) + 1, pct_start=0.1, cycle_momentum=False)
-    run.keep("schedule", schedule)
+    models, optimizer, schedule = run.prepare(
+        models,
+        partial(Adam, lr=learning_rate),
+        partial(OneCycleLR, max_lr=learning_rate, total_steps=len(batches) + 1, pct_start=0.1, cycle_momentum=False),
+    )
     for step, loss in descend(run, models, optimizer, batches):
         schedule.step()
         run.log(step, loss=loss / num_models)

@@ -106,11 +106,13 @@ class Experiment:
 
         facts = {"lowest": tokeniser.lowest, "highest": tokeniser.highest, "voices": voices, "window": window}
         model = run.build(self.model, **facts)
-        model, optimizer = run.prepare(model, partial(Adam, lr=self.learning_rate))
-        schedule = OneCycleLR(
-            optimizer, self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+        model, optimizer, schedule = run.prepare(
+            model,
+            partial(Adam, lr=self.learning_rate),
+            partial(
+                OneCycleLR, max_lr=self.learning_rate, total_steps=self.steps + 1, pct_start=0.1, cycle_momentum=False
+            ),
         )
-        run.keep("schedule", schedule)
         for step, loss in descend(
             run, model, optimizer, Split(rows).batches(self.batch_size, self.steps).map(transpose_randomly)
         ):

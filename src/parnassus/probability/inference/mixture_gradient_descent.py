@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Adam
 
+from parnassus.arrays import accepts_arrays
 from parnassus.probability.inference.gaussian_mixture import GaussianMixture
 
 
@@ -27,11 +28,13 @@ class UnconstrainedMixture(nn.Module):
         roots = self.lower.tril(-1) + torch.diag_embed(self.log_diagonal.exp())
         return GaussianMixture(self.logits.softmax(0), self.means, roots @ roots.mT)
 
+    @accepts_arrays
     def loss(self, x: Float[Tensor, "count dim"]) -> Float[Tensor, ""]:
         """The mean negative log-likelihood."""
         return -self.mixture().log_prob(x).mean()
 
 
+@accepts_arrays
 def fit_by_gradient_descent(
     x: Float[Tensor, "count dim"], start: GaussianMixture, *, steps: int = 500, learning_rate: float = 0.05
 ) -> tuple[GaussianMixture, Float[Tensor, " steps"]]:

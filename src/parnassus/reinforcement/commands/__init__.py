@@ -4,6 +4,8 @@ from parnassus.errors import convert_computation_errors
 
 COMMANDS = {"watch": "Record episodes of a trained agent as an animation (.gif): parnassus watch RUN [flags]."}
 
+RUN_EXAMPLES = {"watch": ("watch {run}", "act")}
+
 
 def watch(arguments: list[str]) -> int:
     """Record episodes of a trained agent as an animation, and print their returns."""

@@ -72,6 +72,7 @@ class Experiment(MultiLearnerActor):
         actor = ActorParameters(model)
         theta = nn.Parameter(actor.read())
         actor_optimizer = Adam([theta], lr=self.learning_rate, maximize=True)
+        run.keep("actor", nn.ParameterList([theta]))
         run.keep("actor_optimizer", actor_optimizer)
         environments = self.make_environments(self.num_learners * self.n_envs, run.device)
         use_baseline = (torch.arange(self.num_learners, device=run.device) >= self.num_without_baseline).float()

@@ -4,6 +4,8 @@ from parnassus.errors import convert_computation_errors
 
 COMMANDS = {"explain": "Attribute a model's predictions to their features by SHAP values with standard errors."}
 
+RUN_EXAMPLES = {"explain": ("explain --model {run} --data {data}", "predict")}
+
 
 def explain(arguments: list[str]) -> int:
     """Explain rows of a table: compute their SHAP values, print them and write a figure."""

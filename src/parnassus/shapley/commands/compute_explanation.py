@@ -70,6 +70,8 @@ def _compute(settings: ExplainSettings) -> Explanation:
         raise RunError(
             f"--feature-perturbation conditional needs a background of at least two rows; got {len(background)}"
         )
+    if is_conditional and bool(x.isnan().any() or background.isnan().any()):
+        raise RunError("--feature-perturbation conditional needs tables without missing cells")
     closed_form = None if is_conditional else explain_by_trees(predictor, x, background, outputs[:, output], output)
     x, background = x.to(dtype), background.to(dtype)
     if is_conditional:
@@ -101,7 +103,8 @@ def explain_by_trees(
     output: int,
 ) -> Attribution | None:
     """Exact attributions of one output in closed form, if the model is a sum of trees and returns that sum."""
-    if not isinstance(predictor.wrapped, HasTree | HasTrees):
+    has_missing = bool(x.isnan().any() or background.isnan().any())  # where trees send them is not in the leaves
+    if has_missing or not isinstance(predictor.wrapped, HasTree | HasTrees):
         return None
     try:
         found = tree_shap(predictor.wrapped, x, background)

@@ -1,6 +1,7 @@
 """The result of `parnassus explain`: rows, predictions and the attributions of their features."""
 
 from dataclasses import dataclass
+from math import isnan
 
 from jaxtyping import Float
 from torch import Tensor
@@ -54,7 +55,7 @@ class Explanation:
                 "prediction": float(self.prediction[index]),
                 "base_value": float(attribution.base_values[index, 0]),
                 "features": [
-                    {"name": name, "value": value, "shap_value": shap_value, "error": error}
+                    {"name": name, "value": None if isnan(value) else value, "shap_value": shap_value, "error": error}
                     for name, value, shap_value, error in zip(
                         self.features.columns,
                         self.x[index].tolist(),

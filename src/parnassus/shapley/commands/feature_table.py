@@ -7,12 +7,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.data import DataError, Split, open_data
-from parnassus.data.files.tables import CsvTable
+from parnassus.data import DataError, Dataset, Split, open_data
+from parnassus.data.files.cells import is_missing
+from parnassus.data.files.csv_table import CsvTable
+from parnassus.data.files.tables import count_rows, parse_target
+from parnassus.data.preparation.table_preparation import TablePreparation
+from parnassus.data.table_settings import is_table_file
+from parnassus.notices import notify
 from parnassus.runs.errors import RunError
 from parnassus.shapley.commands.predictors import Predictor
-
-TABLE_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
 @dataclass(frozen=True)
@@ -32,18 +35,38 @@ class FeatureTable:
     @classmethod
     def from_csv(cls, table: CsvTable, predictor: Predictor, targets: tuple[str, ...] = ()) -> "FeatureTable":
         """The columns of a table that are the features of a predictor."""
+        if predictor.table is not None:
+            return cls._from_prepared(table, predictor.table, predictor.name)
         indices = _feature_columns(table, predictor, targets)
         try:
-            rows = table.numbers(indices)
+            rows = table.numbers(indices, allow_missing=True)
         except DataError as error:
             hint = "" if predictor.columns else ": name columns that are not features with --target"
             raise DataError(f"{str(error).rstrip('.')}, and features must be numbers{hint}") from None
-        columns = tuple(table.columns[index] if table.columns else f"column {index + 1}" for index in indices)
+        columns = tuple(table.columns[index] for index in indices)
         rest = [index for index in range(table.width) if index not in indices]
-        true_values = tuple(cells[rest[0]] for _, cells in table.rows) if len(rest) == 1 else ()
-        classes = table.target(rest[0])[1] if true_values and all(true_values) else ()
+        true_values = tuple(table.cells(rest[0])) if len(rest) == 1 else ()
+        classes = parse_target(table, rest[0])[1] if true_values and not any(map(is_missing, true_values)) else ()
         lines = tuple(line for line, _ in table.rows)
         return cls(table.path.name, rows, rows, columns, classes, true_values, lines)
+
+    @classmethod
+    def _from_prepared(cls, table: CsvTable, preparation: TablePreparation, predictor: str) -> "FeatureTable":
+        """The features of a table whose columns are prepared as in the training of a run."""
+        for column in preparation.columns:
+            if column.name not in table.columns:
+                raise DataError(f"{table.path} has no column {column.name!r}, with which {predictor} was trained")
+        complete = preparation.complete_rows(table)
+        if not complete:
+            raise DataError(f"{table.path} has no row without missing cells, and {predictor} was trained without them")
+        if len(complete) < len(table.rows):
+            notify(f"{table.path.name}: {count_rows(len(table.rows) - len(complete))} with missing cells left out")
+        kept = table.take(complete)
+        rows, target = preparation.encode(kept), preparation.target
+        notify(f"{table.path.name}: prepared as in training; {preparation.describe(kept)}")
+        true_values = tuple(kept.cells(table.column_index(target))) if target in table.columns else ()
+        lines = tuple(line for line, _ in kept.rows)
+        return cls(table.path.name, rows, rows, preparation.features, (), true_values, lines)
 
     def select(self, spec: str) -> list[int]:
         """Row numbers, from 1, of a selection such as 17, or 1,2,5-9, or all."""
@@ -66,16 +89,21 @@ class FeatureTable:
 
 def open_features(spec: str, predictor: Predictor, targets: tuple[str, ...] = ()) -> FeatureTable:
     """The features that a predictor takes: all rows of a CSV file in order, or the test rows of other data."""
-    if spec.lower().endswith(TABLE_SUFFIXES):
+    if is_table_file(spec):
         if not Path(spec).expanduser().is_file():
             raise DataError(f"there is no file {spec}")
         return FeatureTable.from_csv(CsvTable.read(Path(spec).expanduser()), predictor, targets)
     data = open_data(spec)
     if targets:
         raise DataError(f"--target names columns of a table; {spec} is not a .csv or .tsv file")
+    return features_of_test_rows(data, predictor)
+
+
+def features_of_test_rows(data: Dataset, predictor: Predictor) -> FeatureTable:
+    """The test rows of a data set; without a test split, the training rows."""
     train = data.train.x.flatten(1).double()
     columns = data.columns or tuple(f"feature {index}" for index in range(1, train.shape[1] + 1))
-    _check_count(predictor, train.shape[1], spec)
+    _check_count(predictor, train.shape[1], data.name)
     explained = data.test if len(data.test) else data.train
     return FeatureTable(
         data.name, explained.x.flatten(1).double(), train, columns, data.classes, _targets(explained, data.classes)
@@ -101,7 +129,7 @@ def _targets(split: Split, classes: tuple[str, ...]) -> tuple[str, ...]:
 def _feature_columns(table: CsvTable, predictor: Predictor, targets: tuple[str, ...]) -> list[int]:
     """The model's named columns; otherwise all but the targets, as many as it takes, or all but the last."""
     excluded = {table.column_index(name) for name in targets}
-    if predictor.columns and table.columns:
+    if predictor.columns and table.has_header:
         missing = [name for name in predictor.columns if name not in table.columns]
         if missing:
             raise DataError(f"{table.path} has no column {missing[0]!r}, with which {predictor.name} was trained")

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import torch
 
+from parnassus.data.files.csv_table import CsvTable
 from parnassus.data.files.idx import read_gzipped
-from parnassus.data.files.tables import CsvTable
-from parnassus.shapley.commands.feature_table import TABLE_SUFFIXES, FeatureTable
+from parnassus.data.table_settings import TABLE_SUFFIXES
+from parnassus.shapley.commands.feature_table import FeatureTable
 from parnassus.shapley.commands.predictors import from_run
 from parnassus.train.sample_predict_evaluate import Input, ResultRow
 from parnassus.train.trained import TrainedRun

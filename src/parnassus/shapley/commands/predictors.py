@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
+from parnassus.data.preparation.table_preparation import TablePreparation
 from parnassus.runs.errors import RunError
 from parnassus.runs.folder import RunFolder
 from parnassus.runs.lookup import UnknownRunError, find_run
@@ -40,6 +41,8 @@ class Predictor:
     outputs: tuple[str, ...] = ()
     wrapped: object = None
     """The wrapped object, which may have a closed form."""
+    table: TablePreparation | None = None
+    """How the cells of a table become features, for a run on a CSV file."""
 
 
 def find_predictor(spec: str, root: Path, device: str = "auto") -> Predictor:
@@ -76,7 +79,17 @@ def from_run(folder: RunFolder, device: str) -> Predictor:
         len(names) or (prod(map(int, shape)) if isinstance(shape, list) else None),
         names,
         tuple(map(str, classes)) if isinstance(classes, list) else (),
+        table=read_preparation(folder),
     )
+
+
+def read_preparation(folder: RunFolder) -> TablePreparation | None:
+    """The preparation of the table on which a run was trained; None if its data were not a CSV file."""
+    plain = folder.read_json("table.json")
+    try:
+        return TablePreparation.from_plain(plain) if plain else None
+    except ValueError as error:
+        raise RunError(f"{folder.path / 'table.json'} is damaged: {error}") from None
 
 
 def from_module(source: str, name: str, device: str) -> Predictor:

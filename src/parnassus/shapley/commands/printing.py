@@ -1,5 +1,6 @@
 """The output of `parnassus explain`: a table with bars and a figure, or JSON."""
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def plot_explanation(explanation: Explanation, max_display: int) -> "Figure":
         return plot_beeswarm(
             attribution.values[:, 0], x, columns, max_display=max_display, x_label=f"SHAP value ({target})"
         )
-    names = [f"{name} = {format_number(value)}" for name, value in zip(columns, x[0].tolist(), strict=True)]
+    names = [f"{name} = {_feature(value)}" for name, value in zip(columns, x[0].tolist(), strict=True)]
     return plot_waterfall(
         float(attribution.base_values[0, 0]),
         attribution.values[0, 0],
@@ -93,13 +94,17 @@ def one_row_table(explanation: Explanation, max_display: int) -> Table:
     for index in order[:max_display]:
         value, name = float(values[index]), explanation.features.columns[index]
         error = "" if explanation.is_exact else f"± {float(errors[index]):.2g}"
-        feature = format_number(float(explanation.x[0, index]), 5)
+        feature = _feature(float(explanation.x[0, index]), 5)
         table.add_row(escape(name), feature, format_signed(value, largest), error, _bar(value, longest))
     if order[max_display:]:
         rest = float(values[order[max_display:]].sum())
         others = f"[dim]{format_count(len(order) - max_display, 'other')}[/]"
         table.add_row(others, "", format_signed(rest, largest), "", "")
     return table
+
+
+def _feature(value: float, digits: int = 4) -> str:
+    return "missing" if isnan(value) else format_number(value, digits)
 
 
 def summary_table(explanation: Explanation, max_display: int) -> Table:

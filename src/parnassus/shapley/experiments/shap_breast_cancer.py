@@ -8,13 +8,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from parnassus.data import DataError, Dataset, open_data
+from parnassus.data import DataError, Dataset, TableSettings, check_target
 from parnassus.layers import Standardiser, mlp
 from parnassus.losses import cross_entropy, softmax
 from parnassus.optim import Adam
 from parnassus.setting_types import TableData
 from parnassus.shapley.attributions.attribution import Attribution, explain
 from parnassus.shapley.attributions.interventional import InterventionalValue
+from parnassus.shapley.commands.evaluate_rows import EvaluateRows as Evaluate  # noqa: F401 - declares `parnassus evaluate`
 from parnassus.shapley.commands.predict_rows import PredictRows as Predict  # noqa: F401 - declares `parnassus predict`
 from parnassus.shapley.figures.beeswarm import plot_beeswarm, plot_dependence
 from parnassus.shapley.figures.waterfall import plot_waterfall
@@ -62,8 +63,8 @@ class TableNetwork(nn.Module):
 
 
 @dataclass(frozen=True)
-class Experiment:
-    data: TableData = "breast_cancer"  # table of numbers, or a path to a .csv file
+class Experiment(TableSettings):
+    data: TableData = "breast_cancer"  # table: name of a data set, or path of a .csv file
     width: Positive[int] = 64  # hidden units of both layers
     steps: Positive[int] = 600  # gradient steps
     batch_size: Positive[int] = 64  # rows per gradient step
@@ -92,7 +93,7 @@ class Experiment:
         return softmax(outputs) if outputs.shape[1] > 1 else outputs
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = load_table(self.data, self.output).to(run.device)
+        data = check_table(self.load_data(), self.output).to(run.device)
         network = self.train(run, data)
 
         @torch.no_grad()
@@ -125,6 +126,8 @@ class Experiment:
 
     def train(self, run: Run, data: Dataset) -> TableNetwork:
         """A trained network, built with the columns and classes of its table for `parnassus explain`."""
+        if data.table is not None:
+            run.store("table", data.table.to_plain())
         y, standardiser = data.train.y, Standardiser.fit(data.train.x)
         assert y is not None
         network = run.build(
@@ -141,13 +144,14 @@ class Experiment:
         return network.eval()
 
 
-def load_table(name: str, output: int) -> Dataset:
-    """A table with a target, and names for all columns."""
-    data = open_data(name)
+def check_table(data: Dataset, output: int) -> Dataset:
+    """The table with names for all columns; raises a DataError unless it has a target, of at least two classes."""
+    name = data.name
     if len(data.shape) != 1 or data.train.y is None or not len(data.test):
         raise DataError(f"{name} must be a table with a column to predict; its examples have shape {data.shape}.")
     if not data.classes and data.train.y.shape[1:] != (1,):
         raise DataError(f"{name} must have one column to predict; it has {data.train.y.shape[1]}.")
+    check_target(data)
     if not 0 <= output < max(1, len(data.classes)):
         raise DataError(f"output must be from 0 to {max(1, len(data.classes)) - 1}; got {output}.")
     columns = data.columns or tuple(f"column {index}" for index in range(1, data.shape[0] + 1))

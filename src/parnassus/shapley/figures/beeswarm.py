@@ -76,9 +76,12 @@ def feature_value_colormap() -> "Colormap":
 
 
 def _ranks(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
-    """From 0 for the lowest value to 1 for the highest, equal for equal values; 1/2 if all are equal."""
-    different, ranks = np.unique(values, return_inverse=True)
-    return ranks / (len(different) - 1) if len(different) > 1 else np.full(len(values), 0.5)
+    """From 0 for the lowest value to 1 for the highest, equal for equal values; 1/2 if all are equal, or missing."""
+    ranks, known = np.full(len(values), 0.5), ~np.isnan(values)
+    different, indices = np.unique(values[known], return_inverse=True)
+    if len(different) > 1:
+        ranks[known] = indices / (len(different) - 1)
+    return ranks
 
 
 def _beeswarm_offsets(values: "NDArray[np.float64]") -> "NDArray[np.float64]":

@@ -85,6 +85,7 @@ class Body(nn.Module):
 @dataclass(frozen=True)
 class Experiment:
     data: GreyImageData = "digits"  # images by class: name of a data set, or path of a folder
+    image_size: Positive[int] | None = None  # resize the images of a folder to squares with sides of this many pixels
     num_known_classes: Positive[int] = 7  # classes for pretraining; the others are new
     steps: Positive[int] = 300  # gradient steps of pretraining
     finetune_steps: Positive[int] = 100  # gradient steps on the new classes
@@ -105,7 +106,7 @@ class Experiment:
         return vit(shape, classes, patch=self.patch_size, width=self.width, depth=self.num_layers)
 
     def __call__(self, run: Run) -> dict[str, float]:
-        data = open_labelled_images(self.data).to(run.device)
+        data = open_labelled_images(self.data, self.image_size).to(run.device)
         classes = len(data.classes)
         if not classes / 2 <= self.num_known_classes <= classes - 2:
             raise ValueError(
