@@ -98,5 +98,5 @@ def test_random_arguments_give_a_result_or_a_sentence(sandbox: Sandbox, monkeypa
     monkeypatch.setattr("parnassus.cli.run.execute", lambda recipe, options, folder: {})  # parse, check and create only
     monkeypatch.setattr("parnassus.cli.check.run_claim", lambda mark: (True, ""))  # claims read no input
     monkeypatch.setattr("parnassus.lab.serve.serve", lambda *args, **kwargs: 0)
-    failures = run_cases("arguments", 0.65, RandomArguments().case, sandbox)
+    failures = run_cases("arguments", 0.6, RandomArguments().case, sandbox)
     assert not failures, "\n\n".join(failures)
