@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from errno import EACCES
 from hashlib import sha256
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
@@ -175,13 +176,13 @@ def time_limit(seconds: float) -> Iterator[None]:
 # writes outside the sandbox
 
 WRITING_EVENTS = {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.symlink", "os.link", "os.truncate", "os.chmod"}
-CACHES = ("__pycache__", "/.cache/", "matplotlib", "/dev/null", "/proc/self/fd")
+CACHES = ("__pycache__", "/.cache/", "matplotlib", "/proc/self/fd")
 _watched: list[tuple[Path, list[str]]] = []
 
 
 @contextmanager
 def watch_writes(sandbox: Sandbox) -> Iterator[list[str]]:
-    """The paths outside the sandbox that Python writes, apart from caches."""
+    """The paths outside the sandbox that Python tries to write, apart from caches; the attempts fail."""
     written: list[str] = []
     _install_hook()
     _watched.append((sandbox.root.resolve(), written))
@@ -219,5 +220,6 @@ def _note_writes(event: str, arguments: tuple[object, ...]) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
             continue
         place = os.path.realpath(os.fsdecode(path))
-        if not Path(place).is_relative_to(root) and not any(cache in place for cache in CACHES):
+        if place != os.devnull and not Path(place).is_relative_to(root) and not any(each in place for each in CACHES):
             written.append(f"{event} {place}")
+            raise PermissionError(EACCES, "the sandbox ends here", place)

@@ -83,9 +83,9 @@ def replace_by_folder(_random: Random, path: Path, _outside: Path) -> None:
 
 
 def replace_by_link(random: Random, path: Path, outside: Path) -> None:
-    """A link to another file, to itself, to nothing, or to a folder."""
+    """A link to another file, to itself, to nothing, or to a folder; never to a device, which may be written to."""
     path.unlink()
-    targets: list[Path | str] = [outside / "canary.txt", outside / "canary.json", outside, path]
+    targets = [outside / "canary.txt", outside / "canary.json", outside, path]
     path.symlink_to(random.choice([*targets, path.with_name("missing")]))
 
 

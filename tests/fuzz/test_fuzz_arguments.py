@@ -15,8 +15,8 @@ from parnassus.train.options import Options
 
 VALUES = ["", " ", "0", "1", "-1", "2", "3.5", "1e9", "1e400", "-0", "nan", "inf", "-inf", "9" * 30, "0x10", "1_000"]
 VALUES += ["true", "None", "[]", "{}", "x", "--", "-", "-h", "--help", "last", "las", "a", "text", "agent", "points"]
-VALUES += ["table", "classifier", "table/../text", "runs/text", "runs", "./runs/text/", "nothing", "../..", "/", "~"]
-VALUES += ["digit.png", "rows.csv", "empty.txt", ".", "/dev/null", "/dev/null/x", "/proc/self/mem", "loop", "x" * 300]
+VALUES += ["table", "classifier", "table/../text", "runs/text", "runs", "./runs/text/", "nothing", "../..", "~"]
+VALUES += ["digit.png", "rows.csv", "empty.txt", ".", "empty.txt/x", "loop", "x" * 300]
 VALUES += [
     "a/" * 200,
     "\udcff",
@@ -98,5 +98,5 @@ def test_random_arguments_give_a_result_or_a_sentence(sandbox: Sandbox, monkeypa
     monkeypatch.setattr("parnassus.cli.run.execute", lambda recipe, options, folder: {})  # parse, check and create only
     monkeypatch.setattr("parnassus.cli.check.run_claim", lambda mark: (True, ""))  # claims read no input
     monkeypatch.setattr("parnassus.lab.serve.serve", lambda *args, **kwargs: 0)
-    failures = run_cases("arguments", 0.65, RandomArguments().case, sandbox)
+    failures = run_cases("arguments", 0.6, RandomArguments().case, sandbox)
     assert not failures, "\n\n".join(failures)

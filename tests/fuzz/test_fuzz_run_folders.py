@@ -26,8 +26,6 @@ RESULTS = [
 ACTIONS = [("classifier", ["runs", "keep", "RUN"]), ("classifier", ["runs", "open", "RUN"])]
 """Commands that read the files of a run and compute nothing."""
 RESUMED = ["run", "autoencoder_memorisation", "--profile", "smoke", "--steps", "3", "--quiet", "--device", "cpu"]
-UNVERIFIED = {"checkpoint.safetensors"}
-"""Files whose damage may change the results of a resumed run."""
 FILES = {"sampled.npy", "sampled.txt"}
 
 
@@ -83,7 +81,7 @@ class MutatedRuns:
 
 
 def test_a_mutated_run_gives_the_same_result_or_a_sentence(sandbox: Sandbox) -> None:
-    failures = run_cases("results", 0.08, MutatedRuns(sandbox, RESULTS).case, sandbox)
+    failures = run_cases("results", 0.06, MutatedRuns(sandbox, RESULTS).case, sandbox)
     assert not failures, "\n\n".join(failures)
 
 
@@ -137,11 +135,10 @@ class ResumedRuns:
     def case(self, random: Random) -> Case:
         self._copy()
         files = sorted(each for each in self.copy.iterdir() if each.is_file() and each.stat().st_size)
-        chosen = random.choice(files)
-        label = mutate_file(random, chosen, self.sandbox.outside)
+        label = mutate_file(random, random.choice(files), self.sandbox.outside)
 
         def check(outcome: Outcome) -> str:
-            if outcome.code or chosen.name in UNVERIFIED:
+            if outcome.code:
                 return ""
             found = RunFolder(self.copy).results
             return "" if found == self.intact else f"another result: {found} instead of {self.intact}"
