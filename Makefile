@@ -92,7 +92,7 @@ pictures: .venv/ready
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install -q -c constraints.txt hatchling editables
-	.venv/bin/pip install -q -c constraints.txt --no-build-isolation -e '.[all,dev]'
+	.venv/bin/pip install -q -c constraints.txt --no-build-isolation -e '.[all,dev,export]'
 	touch $@
 
 .venv-bench/ready: pyproject.toml constraints.txt

@@ -59,8 +59,8 @@ def compare_checksum(path: Path, source: RemoteFile) -> None:
     found = f"{algorithm}:{file_hash(str(path), alg=algorithm)}"
     if found != source.checksum:
         notify(
-            f"{path} is not the public file: its checksum is {found} instead of {source.checksum}; delete it to download "
-            "the public file"
+            f"{path} is not the public file: its checksum is {found} instead of {source.checksum}; delete it to "
+            "download the public file"
         )
 
 
