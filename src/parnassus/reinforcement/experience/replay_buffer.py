@@ -34,6 +34,9 @@ class ReplayBuffer:
 
     A transition is one row of a table, (observation, next observation, action, reward, discount, terminated), so that a
     batch is gathered by one operation.
+
+    >>> ReplayBuffer(4, capacity=100).capacity
+    100
     """
 
     def __init__(

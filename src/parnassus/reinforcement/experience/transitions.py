@@ -35,6 +35,9 @@ class NStepTransitions:
         rewards = r_t + γ r_{t+1} + … + γ^{m−1} r_{t+m−1},   discounts = γ^m,   m = min(n, steps to the end)
 
     The last n − 1 steps of a chunk wait for the next chunk; they are part of `state_dict`.
+
+    >>> NStepTransitions(3, gamma=0.99).n
+    3
     """
 
     def __init__(self, n: int, *, gamma: float) -> None:
