@@ -14,7 +14,14 @@ ROWS_AT_ONCE = 1024
 
 
 class ReplaySample(NamedTuple):
-    """Sampled transitions, their weights in the loss, and their indices in the buffer."""
+    """Sampled transitions, their weights in the loss, and their indices in the buffer.
+
+    >>> ones = torch.ones(1, 32)
+    >>> states = torch.zeros(1, 32, 4)
+    >>> transitions = Transitions(states, ones.long(), ones, 0.99 * ones, states, terminated=ones.bool())
+    >>> ReplaySample(transitions, weights=None, indices=ones.long()).indices.shape
+    torch.Size([1, 32])
+    """
 
     transitions: Transitions
     weights: Float[Tensor, "learners rows"] | None

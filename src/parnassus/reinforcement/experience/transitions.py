@@ -19,6 +19,11 @@ class Transitions(NamedTuple):
 
     `rewards` are the discounted rewards of the next n steps, `discounts` γ^n, and `next_observations` the states after
     these steps; n is smaller where an episode ended before. `terminated` marks ends by the task, not by a time limit.
+
+    >>> ones = torch.ones(1, 32)
+    >>> states = torch.zeros(1, 32, 4)
+    >>> Transitions(states, ones.long(), ones, 0.99 * ones, states, terminated=ones.bool()).rewards.shape
+    torch.Size([1, 32])
     """
 
     observations: Float[Tensor, "learners rows features"]
