@@ -15,21 +15,33 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True)
 class AtLeast:
-    """value ≥ low."""
+    """value ≥ low.
+
+    >>> AtLeast(2).low
+    2
+    """
 
     low: float
 
 
 @dataclass(frozen=True)
 class GreaterThan:
-    """value > low."""
+    """value > low.
+
+    >>> GreaterThan(0).low
+    0
+    """
 
     low: float
 
 
 @dataclass(frozen=True)
 class Between:
-    """low ≤ value ≤ high."""
+    """low ≤ value ≤ high.
+
+    >>> Between(0, 1).high
+    1
+    """
 
     low: float
     high: float
@@ -37,14 +49,22 @@ class Between:
 
 @dataclass(frozen=True)
 class StrictlyBetween:
-    """low < value < high."""
+    """low < value < high.
+
+    >>> StrictlyBetween(-1, 1).low
+    -1
+    """
 
     low: float
     high: float
 
 
 class BuiltIn:
-    """Suggested names; other values, such as the path of a file, are accepted too."""
+    """Suggested names; other values, such as the path of a file, are accepted too.
+
+    >>> BuiltIn("moons", "rings").names
+    ('moons', 'rings')
+    """
 
     def __init__(self, *names: str) -> None:
         self.names = names

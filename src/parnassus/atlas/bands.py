@@ -7,7 +7,11 @@ from math import inf
 
 @dataclass(frozen=True)
 class Band:
-    """The expected range of a result, with a description of the result."""
+    """The expected range of a result, with a description of the result.
+
+    >>> at_least(0.9, "accuracy").holds(0.95)
+    True
+    """
 
     low: float
     high: float

@@ -65,7 +65,11 @@ Compared: TypeAlias = Agreement | Bound | PowerLaw | PValue
 
 @dataclass(frozen=True)
 class Evidence:
-    """The result of one comparison, or of several that must all hold (`parts`)."""
+    """The result of one comparison, or of several that must all hold (`parts`).
+
+    >>> close(0.5, 1 / 2).holds
+    True
+    """
 
     measured: str
     relation: str
@@ -80,7 +84,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Correction:
-    """The evidence of an erratum: the printed formula must fail and the corrected one must hold."""
+    """The evidence of an erratum: the printed formula must fail and the corrected one must hold.
+
+    >>> Correction(printed=close(0.4, 0.5), corrected=close(0.5, 0.5)).holds
+    True
+    """
 
     printed: Evidence
     corrected: Evidence

@@ -26,6 +26,11 @@ class DenseNetwork:
     """h_l = φ(h_{l−1} W_l + b_l), without φ on the last layer (book sec. 1.2). Rows are examples.
 
     `weights` are W₁, b₁, W₂, b₂, …, initialised uniformly in ±1/√inputs as in torch.
+
+    >>> import numpy as np
+    >>> network = DenseNetwork((2, 8, 3), tanh, np.random.default_rng(0))
+    >>> network(np.zeros((5, 2))).shape
+    (5, 3)
     """
 
     def __init__(

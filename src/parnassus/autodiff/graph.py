@@ -18,7 +18,12 @@ from parnassus.autodiff.reverse_mode import accumulate_gradients, topological_or
 
 
 class Symbol(Arithmetic):
-    """A named placeholder for an array of this shape, or the result of an operation."""
+    """A named placeholder for an array of this shape, or the result of an operation.
+
+    >>> x = Symbol("x", shape=(3,))
+    >>> (x + 1).shape
+    (3,)
+    """
 
     __slots__ = ("_shape", "arguments", "constant", "name", "operation")
     level = 1
@@ -91,7 +96,13 @@ def forward_pass(outputs: Sequence[Symbol], values: Mapping[Symbol, ArrayLike]) 
 
 
 class Program:
-    """A graph compiled into a function of arrays: nodes are ordered once, calls only compute."""
+    """A graph compiled into a function of arrays: nodes are ordered once, calls only compute.
+
+    >>> x = Symbol("x")
+    >>> y = x * x + 1
+    >>> float(Program([x], [y])(3.0)[0])
+    10.0
+    """
 
     def __init__(self, inputs: Sequence[Symbol], outputs: Sequence[Symbol]) -> None:
         inner = [node for node in topological_order(*outputs) if node not in inputs]

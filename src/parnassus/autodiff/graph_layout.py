@@ -15,7 +15,11 @@ SWEEPS = 12
 
 @dataclass(frozen=True)
 class LayoutNode:
-    """A node with its label, the text of its value and its position."""
+    """A node with its label, the text of its value and its position.
+
+    >>> LayoutNode("x", "2", 0.0, 0.0, is_input=True).label
+    'x'
+    """
 
     label: str
     value: str
@@ -26,7 +30,11 @@ class LayoutNode:
 
 @dataclass(frozen=True)
 class LayoutEdge:
-    """An edge between two nodes, by index, with its waypoints."""
+    """An edge between two nodes, by index, with its waypoints.
+
+    >>> LayoutEdge(start=0, end=1, label="2").end
+    1
+    """
 
     start: int
     end: int
@@ -36,7 +44,12 @@ class LayoutEdge:
 
 @dataclass(frozen=True)
 class GraphLayout:
-    """A graph with positions; neighbouring columns and rows are one unit apart."""
+    """A graph with positions; neighbouring columns and rows are one unit apart.
+
+    >>> node = LayoutNode("x", "2", 0.0, 0.0, is_input=True)
+    >>> len(GraphLayout((node,), ()).nodes)
+    1
+    """
 
     nodes: tuple[LayoutNode, ...]
     edges: tuple[LayoutEdge, ...]

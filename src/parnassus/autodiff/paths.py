@@ -20,7 +20,12 @@ from parnassus.autodiff.tape import Variable
 
 @dataclass(frozen=True)
 class Edge:
-    """An argument `start` of a node `end`, with the local derivative ∂end/∂start."""
+    """An argument `start` of a node `end`, with the local derivative ∂end/∂start.
+
+    >>> x = Variable(3.0)
+    >>> Edge(x, x * x, derivative=6.0).derivative
+    6.0
+    """
 
     start: Variable
     end: Variable

@@ -20,7 +20,13 @@ from parnassus.autodiff.reverse_mode import accumulate_gradients, topological_or
 
 
 class Variable(Arithmetic):
-    """A value with the operation and arguments that produced it; integers become float64."""
+    """A value with the operation and arguments that produced it; integers become float64.
+
+    >>> x = Variable(3.0)
+    >>> y = x * x
+    >>> float(y.value)
+    9.0
+    """
 
     __slots__ = ("arguments", "operation", "value")
     level = 1

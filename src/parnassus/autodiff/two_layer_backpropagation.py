@@ -16,7 +16,13 @@ from parnassus.errors import check_non_negative
 
 @dataclass(frozen=True)
 class ForwardValues:
-    """The values that the backward pass needs: input, pre-activations, activations and output."""
+    """The values that the backward pass needs: input, pre-activations, activations and output.
+
+    >>> import numpy as np
+    >>> zeros = np.zeros((1, 2))
+    >>> ForwardValues(x=zeros, z=zeros, h=zeros, o=zeros).o.shape
+    (1, 2)
+    """
 
     x: Float[np.ndarray, "batch inputs"]
     z: Float[np.ndarray, "batch hidden"]

@@ -12,7 +12,12 @@ Node = TypeVar("Node", bound=Arithmetic)
 
 @dataclass(frozen=True)
 class TwoNeuronNetwork(Generic[Node]):
-    """All nodes of one forward pass (book fig. 2.1)."""
+    """All nodes of one forward pass (book fig. 2.1).
+
+    >>> nodes = two_neuron_network(Variable(1.0), Variable(0.5), Variable(-0.5))
+    >>> nodes.names[nodes.z1]
+    'z₁ = w₁x'
+    """
 
     x: Node
     w1: Node

@@ -44,7 +44,12 @@ def points_and_log_density(name: str) -> tuple[Dataset, LogDensity | None]:
 
 @dataclass(frozen=True)
 class SampledPoints:
-    """Batches of newly sampled points at every step, a pure function of (seed, step), which excludes overfitting."""
+    """Batches of newly sampled points at every step, a pure function of (seed, step), which excludes overfitting.
+
+    >>> batches = SampledPoints(lambda count, seed: Split(torch.zeros(count, 2)), 64, 10, torch.device("cpu"))
+    >>> len(batches)
+    10
+    """
 
     generator: Callable[..., Split]
     size: int

@@ -28,6 +28,10 @@ class Batches(Generic[Batch]):
 
     `select` maps row numbers to a batch. A size larger than the data selects all rows. The smaller last batch of an
     epoch is dropped, unless `partial`.
+
+    >>> batches = Batches(lambda rows: rows, 10, size=4, steps=3)
+    >>> [len(batch) for batch in batches]
+    [4, 4, 4]
     """
 
     def __init__(
@@ -110,7 +114,12 @@ class Batches(Generic[Batch]):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Examples `x`, one per row, with their targets `y`, if any."""
+    """Examples `x`, one per row, with their targets `y`, if any.
+
+    >>> split = Split(torch.arange(6.0).view(3, 2), torch.tensor([0, 1, 0]))
+    >>> split.take(2).y.tolist()
+    [0, 1]
+    """
 
     x: Shaped[Tensor, "rows ..."]
     y: Tensor | None = None
@@ -166,6 +175,10 @@ class Dataset:
 
     A table also has the names of its feature columns and of its target column; one that was read from a CSV file, the
     preparation that turns its cells into features.
+
+    >>> digits = load_digits()
+    >>> digits.shape, len(digits.train), digits.classes[:3]
+    ((1, 8, 8), 1437, ('0', '1', '2'))
     """
 
     name: str

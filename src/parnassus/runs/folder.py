@@ -39,7 +39,14 @@ Status = Literal["running", "finished", "interrupted", "failed"]
 
 
 class RunFolder:
-    """Read and write the files of one run; JSON and text files are replaced atomically."""
+    """Read and write the files of one run; JSON and text files are replaced atomically.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = RunFolder.create(Path(tempfile.mkdtemp()), "vae", {"experiment": "vae"})
+    >>> folder.status
+    'interrupted'
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

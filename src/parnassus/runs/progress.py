@@ -10,6 +10,9 @@ class Progress:
     """`done` of `total` steps of the loop called `title`; this session began at step `first`, `seconds` ago.
 
     `metrics` are those of the last step; metrics.csv contains fewer steps.
+
+    >>> Progress("training", done=50, total=200).done
+    50
     """
 
     title: str

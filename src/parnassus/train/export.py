@@ -32,6 +32,10 @@ class Program:
     axes: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     """Names of further axes of variable length, such as {"tokens": {1: "time"}}."""
 
+    def __post_init__(self) -> None:
+        if set(self.inputs) & set(self.outputs):
+            raise ValueError(f"inputs and outputs must have different names; got {list(self.inputs)}, {self.outputs}")
+
     def dynamic_axes(self, name: str) -> dict[int, str]:
         """The axes of an input whose length may vary, with their names."""
         return {**BATCH, **self.axes.get(name, {})}

@@ -14,6 +14,10 @@ class ModelCollection(nn.ModuleDict, Generic[Model]):
 
     No parameter is shared, so each gradient is that of one model's loss; an elementwise optimiser, such as Adam,
     trains each model as if it were trained separately.
+
+    >>> models = ModelCollection({"small": nn.Linear(2, 1), "large": nn.Linear(2, 8)})
+    >>> [name for name, _ in models.named_models()]
+    ['small', 'large']
     """
 
     def model(self, name: str) -> Model:

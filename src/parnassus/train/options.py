@@ -8,7 +8,11 @@ from parnassus.setting_types import DeviceName, NonNegative, Positive
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a run that are shared by all experiments."""
+    """Options of a run that are shared by all experiments.
+
+    >>> Options(seed=1, device="cpu").precision
+    'float32'
+    """
 
     seed: NonNegative[int] = 0  # seed of all random numbers
     device: DeviceName = "auto"  # device to use; cuda:1: second GPU

@@ -47,7 +47,19 @@ class BatchSource(Protocol[Batch]):
 
 
 class Run:
-    """One run of an experiment in one folder; an interrupted run continues where it stopped."""
+    """One run of an experiment in one folder; an interrupted run continues where it stopped.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from parnassus.runs import RunFolder
+    >>> folder = RunFolder.create(Path(tempfile.mkdtemp()), "mine", {"experiment": "mine"})
+    >>> run = Run(folder, Options(device="cpu", quiet=True))
+    >>> for step, _ in run.steps(3):
+    ...     run.log(step, loss=1 / (step + 1))
+    >>> run.curve("loss")[0]
+    [0, 1, 2]
+    >>> run.close()
+    """
 
     def __init__(self, folder: RunFolder, options: Options) -> None:
         self.folder = folder.path

@@ -16,7 +16,11 @@ from parnassus.widgets.encoding import PlainValues, encode_image, encode_level_l
 
 @dataclass(frozen=True)
 class Answer(ABC):
-    """A part of the output of a probe, with a title and an explanation; `kind` identifies its view in the lab."""
+    """A part of the output of a probe, with a title and an explanation; `kind` identifies its view in the lab.
+
+    >>> Numbers("results", {"accuracy": 0.9}).title
+    'results'
+    """
 
     kind: ClassVar[str]
     title: str
@@ -32,7 +36,11 @@ class Answer(ABC):
 
 @dataclass(frozen=True)
 class Images(Answer):
-    """Images with values in [0, 1] side by side, each with its caption."""
+    """Images with values in [0, 1] side by side, each with its caption.
+
+    >>> Images("samples", torch.zeros(4, 1, 8, 8)).kind
+    'images'
+    """
 
     kind: ClassVar[str] = "images"
     images: Float[Tensor, "count channels height width"]
@@ -45,7 +53,11 @@ class Images(Answer):
 
 @dataclass(frozen=True)
 class Animation(Answer):
-    """Frames of one or more images each, with a caption per frame and a slider to choose the frame."""
+    """Frames of one or more images each, with a caption per frame and a slider to choose the frame.
+
+    >>> Animation("states", torch.zeros(3, 1, 1, 8, 8), ["0", "1", "2"]).kind
+    'animation'
+    """
 
     kind: ClassVar[str] = "animation"
     frames: Float[Tensor, "frame count channels height width"]
@@ -61,6 +73,9 @@ class Bars(Answer):
     """A value for each name; the bar with index `marked` is highlighted.
 
     Estimates may have `errors`, drawn as error bars, and a `truth` to compare with, drawn as a line.
+
+    >>> Bars("probabilities", ["a", "b"], torch.tensor([0.25, 0.75])).kind
+    'bars'
     """
 
     kind: ClassVar[str] = "bars"
@@ -77,7 +92,11 @@ class Bars(Answer):
 
 @dataclass(frozen=True)
 class Curves(Answer):
-    """Lines over a common x axis; `marked` is the position of a vertical line."""
+    """Lines over a common x axis; `marked` is the position of a vertical line.
+
+    >>> Curves("x²", {"a": ([0.0, 1.0], [0.0, 1.0])}, "x", "y").kind
+    'curves'
+    """
 
     kind: ClassVar[str] = "curves"
     lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
@@ -97,6 +116,10 @@ class Trajectories(Answer):
     """Paths in the plane over contour lines of a function, whose values on the grid `x` × `y` are `levels`.
 
     Thin lines without names, arrows from a first to a second point, and points are drawn below the paths.
+
+    >>> grid = torch.linspace(-1, 1, 5)
+    >>> Trajectories("descent", {"Adam": torch.zeros(3, 2)}, grid, grid, torch.ones(5, 5)).kind
+    'trajectories'
     """
 
     kind: ClassVar[str] = "trajectories"
@@ -122,7 +145,11 @@ class Trajectories(Answer):
 
 @dataclass(frozen=True)
 class Numbers(Answer):
-    """Values by name."""
+    """Values by name.
+
+    >>> Numbers("results", {"accuracy": 0.9}).values
+    {'accuracy': 0.9}
+    """
 
     kind: ClassVar[str] = "numbers"
     values: Mapping[str, float | str] = field(default_factory=dict)
@@ -133,7 +160,11 @@ class Numbers(Answer):
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A node with its label and its value; neighbouring columns and rows are 1 apart, and y points upwards."""
+    """A node with its label and its value; neighbouring columns and rows are 1 apart, and y points upwards.
+
+    >>> GraphNode("x", "2", 0.0, 0.0).label
+    'x'
+    """
 
     label: str
     value: str
@@ -144,7 +175,11 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class GraphEdge:
-    """An edge between two nodes, given by their indices, with a label and the points that it passes through."""
+    """An edge between two nodes, given by their indices, with a label and the points that it passes through.
+
+    >>> GraphEdge(0, 1, label="2").end
+    1
+    """
 
     start: int
     end: int
@@ -154,7 +189,11 @@ class GraphEdge:
 
 @dataclass(frozen=True)
 class Graph(Answer):
-    """A directed graph, laid out from left to right."""
+    """A directed graph, laid out from left to right.
+
+    >>> Graph("a graph", [GraphNode("x", "2", 0.0, 0.0)], []).kind
+    'graph'
+    """
 
     kind: ClassVar[str] = "graph"
     nodes: Sequence[GraphNode]

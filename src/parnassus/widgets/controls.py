@@ -28,7 +28,11 @@ Point: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True)
 class Control(ABC):
-    """A typed argument of a probe that the user may change; `kind` identifies its view in the lab."""
+    """A typed argument of a probe that the user may change; `kind` identifies its view in the lab.
+
+    >>> FloatSlider("temperature", 0.1, 2.0).label
+    'temperature'
+    """
 
     kind: ClassVar[str]
     label: str
@@ -56,7 +60,11 @@ class Control(ABC):
 
 @dataclass(frozen=True)
 class IntSlider(Control):
-    """An integer between two limits."""
+    """An integer between two limits.
+
+    >>> IntSlider("steps", 1, 10).read(5)
+    5
+    """
 
     kind: ClassVar[str] = "int_slider"
     low: PerRun[int]
@@ -77,7 +85,11 @@ class IntSlider(Control):
 
 @dataclass(frozen=True)
 class FloatSlider(Control):
-    """A real number between two limits, on a logarithmic scale if `log`."""
+    """A real number between two limits, on a logarithmic scale if `log`.
+
+    >>> FloatSlider("temperature", 0.1, 2.0).read(1.5)
+    1.5
+    """
 
     kind: ClassVar[str] = "float_slider"
     low: PerRun[float]
@@ -96,7 +108,11 @@ class FloatSlider(Control):
 
 @dataclass(frozen=True)
 class Select(Control):
-    """One of several choices, given by its index."""
+    """One of several choices, given by its index.
+
+    >>> Select("kernel", ["Gaussian", "linear"]).read(1)
+    1
+    """
 
     kind: ClassVar[str] = "select"
     choices: PerRun[Sequence[str]]
@@ -123,6 +139,9 @@ class DrawingPad(Control):
     """A grey image drawn by hand: a tensor (height, width) with 0 for the background and 1 for the ink.
 
     `examples` are named images from which a drawing can start.
+
+    >>> DrawingPad("digit", (8, 8)).kind
+    'drawing_pad'
     """
 
     kind: ClassVar[str] = "drawing_pad"
@@ -157,7 +176,11 @@ class DrawingPad(Control):
 
 @dataclass(frozen=True)
 class Plane:
-    """A rectangle of the plane with the points (n, 2) in it, which may have class labels."""
+    """A rectangle of the plane with the points (n, 2) in it, which may have class labels.
+
+    >>> Plane((0.0, 1.0), (0.0, 1.0), torch.zeros(5, 2)).points.shape
+    torch.Size([5, 2])
+    """
 
     x_range: tuple[float, float]
     y_range: tuple[float, float]
@@ -182,7 +205,12 @@ class Plane:
 
 @dataclass(frozen=True)
 class PointPicker(Control):
-    """A point of a plane, which follows the pointer."""
+    """A point of a plane, which follows the pointer.
+
+    >>> plane = Plane((0.0, 1.0), (0.0, 1.0), torch.zeros(5, 2))
+    >>> PointPicker("x", plane).kind
+    'point_picker'
+    """
 
     kind: ClassVar[str] = "point_picker"
     plane: PerRun[Plane]
@@ -202,7 +230,12 @@ class PointPicker(Control):
 
 @dataclass(frozen=True)
 class PointsPicker(Control):
-    """Up to `max_points` points of a plane, each added by a click; the point that changed last comes last."""
+    """Up to `max_points` points of a plane, each added by a click; the point that changed last comes last.
+
+    >>> plane = Plane((0.0, 1.0), (0.0, 1.0), torch.zeros(5, 2))
+    >>> PointsPicker("x", plane, max_points=3).max_points
+    3
+    """
 
     kind: ClassVar[str] = "points_picker"
     plane: PerRun[Plane]
@@ -225,7 +258,11 @@ class PointsPicker(Control):
 
 @dataclass(frozen=True)
 class TextInput(Control):
-    """Text of at most `max_length` characters, evaluated while the user types."""
+    """Text of at most `max_length` characters, evaluated while the user types.
+
+    >>> TextInput("prompt").read("the cat")
+    'the cat'
+    """
 
     kind: ClassVar[str] = "text_input"
     max_length: PerRun[int] = 200

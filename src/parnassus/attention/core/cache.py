@@ -20,7 +20,12 @@ class LayerCache(Protocol):
 
 
 class KeyValueCache:
-    """The keys and values of one layer, in preallocated tensors that are filled in place."""
+    """The keys and values of one layer, in preallocated tensors that are filled in place.
+
+    >>> keys = torch.zeros(1, 2, 3, 8)
+    >>> KeyValueCache.empty(keys, 10).count
+    0
+    """
 
     def __init__(
         self,
@@ -54,7 +59,12 @@ class KeyValueCache:
 
 @dataclass(frozen=True)
 class Cache:
-    """The caches of a stack of attention layers; a `State` of parnassus.text."""
+    """The caches of a stack of attention layers; a `State` of parnassus.text.
+
+    >>> cache = gpt(100, 8, width=16).empty_cache(1)
+    >>> cache.count
+    0
+    """
 
     layers: tuple[LayerCache, ...]
 

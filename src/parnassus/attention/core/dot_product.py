@@ -11,7 +11,11 @@ from parnassus.attention.core.masks import causal_mask, zero_masked
 
 
 class AttentionOutput(NamedTuple):
-    """The output of an attention layer and its attention weights."""
+    """The output of an attention layer and its attention weights.
+
+    >>> AttentionOutput(torch.zeros(1, 2, 4), torch.full((1, 2, 3), 1 / 3)).weights.sum(-1)
+    tensor([[1., 1.]])
+    """
 
     output: Float[Tensor, "*batch queries out"]
     weights: Float[Tensor, "*batch queries keys"]

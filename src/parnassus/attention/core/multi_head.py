@@ -13,7 +13,11 @@ from parnassus.errors import check_at_least_one
 
 
 class AttentionWidths(NamedTuple):
-    """Widths of the inputs (queries, keys, values) and of the output."""
+    """Widths of the inputs (queries, keys, values) and of the output.
+
+    >>> MultiHeadAttention(AttentionWidths(query=8, key=6, value=4, output=8), heads=2).heads
+    2
+    """
 
     query: int
     key: int
@@ -22,7 +26,11 @@ class AttentionWidths(NamedTuple):
 
 
 class KeyValueHeads(NamedTuple):
-    """Projected keys and values of every head, computed once for any number of queries."""
+    """Projected keys and values of every head, computed once for any number of queries.
+
+    >>> KeyValueHeads(torch.zeros(1, 2, 3, 8), torch.zeros(1, 2, 3, 8)).keys.shape
+    torch.Size([1, 2, 3, 8])
+    """
 
     keys: Float[Tensor, "batch heads keys key_width"]
     values: Float[Tensor, "batch heads keys value_width"]
@@ -34,6 +42,10 @@ class MultiHeadAttention(nn.Module):
     Each head has queries and keys of `key_width` and values of `value_width`. For cross-attention keys and values are
     both the other sequence (book sec. 10.1.1). `scale` is 1/√key_width by default; the notes have 1. `dropout` applies,
     in training, to the weights and to the output.
+
+    >>> layer = MultiHeadAttention(AttentionWidths(query=8, key=6, value=4, output=8), heads=2)
+    >>> layer(torch.zeros(1, 3, 8), torch.zeros(1, 5, 6), torch.zeros(1, 5, 4)).shape
+    torch.Size([1, 3, 8])
     """
 
     def __init__(

@@ -55,6 +55,9 @@ class MahalanobisScore(nn.Module):
     """a(q, k) = −½‖W (q − k)‖², the log of a Gaussian kernel with a learned metric (book sec. 10.1.3).
 
     W is initialised to the identity divided by `sigma`. A zero row of Wᵀ removes a coordinate.
+
+    >>> MahalanobisScore(4)(torch.zeros(2, 4), torch.zeros(3, 4)).shape
+    torch.Size([2, 3])
     """
 
     def __init__(self, features: int, *, sigma: float = 1.0) -> None:
@@ -73,6 +76,9 @@ class BilinearScore(nn.Module):
 
     The entries of M are sampled from N(0, 1/(d_q d_k)), so that the score of q and k with entries ±1 has variance 1.
     An attention head learns M = W_qᵀ W_k (book sec. 10.1.3); M = I/√d is `scaled_score`.
+
+    >>> BilinearScore(4, 6)(torch.zeros(2, 4), torch.zeros(3, 6)).shape
+    torch.Size([2, 3])
     """
 
     def __init__(self, query_width: int, key_width: int) -> None:
@@ -92,6 +98,9 @@ class AdditiveScore(nn.Module):
 
     A network with one hidden layer and no biases on the concatenated query and key. The notes expect it to be cheaper
     than a product; but it stores `hidden` activations per pair where a product stores one.
+
+    >>> AdditiveScore(4, 6, 8)(torch.zeros(2, 4), torch.zeros(3, 6)).shape
+    torch.Size([2, 3])
     """
 
     def __init__(self, query_width: int, key_width: int, hidden: int) -> None:

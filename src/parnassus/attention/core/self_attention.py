@@ -28,6 +28,10 @@ class SelfAttention(nn.Module):
     Q_i, K_i and V_i are affine in X, k = width / heads. A `causal` layer masks the future and can decode from a cache.
     `positions` supplies positional information to the heads. `dropout` applies, in training, to the weights and to the
     output, as in GPT-2.
+
+    >>> layer = SelfAttention(16, 2, causal=True)
+    >>> layer(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
     """
 
     def __init__(

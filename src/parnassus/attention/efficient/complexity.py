@@ -7,14 +7,22 @@ from typing import NamedTuple
 
 
 class CountedResult(NamedTuple):
-    """The result of an algorithm and the number of elementary operations."""
+    """The result of an algorithm and the number of elementary operations.
+
+    >>> CountedResult(result=3, operations=12).operations
+    12
+    """
 
     result: int | list[int] | None
     operations: int
 
 
 class BigOWitness(NamedTuple):
-    """The pair (C, n₀) of the definition: cost ≤ C · g if every size is at least n₀ (Diehl sec. 4)."""
+    """The pair (C, n₀) of the definition: cost ≤ C · g if every size is at least n₀ (Diehl sec. 4).
+
+    >>> BigOWitness(constant=3.0, start=2).constant
+    3.0
+    """
 
     constant: float
     start: int

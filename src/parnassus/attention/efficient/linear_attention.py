@@ -111,6 +111,9 @@ class KeyValueSums:
     """The recurrent state of causal linear attention, of constant size (Diehl sec. 4.1).
 
     S_i = S_{i−1} + φ(k_i) v_iᵀ,   z_i = z_{i−1} + φ(k_i)
+
+    >>> KeyValueSums(torch.zeros(4, 8), torch.zeros(4)).values.shape
+    torch.Size([4, 8])
     """
 
     values: Float[Tensor, "*batch features out"]

@@ -20,7 +20,11 @@ from parnassus.attention.efficient.linear_attention import (
 
 
 class RunningSumsCache:
-    """The cache of a linear-attention layer: running sums, updated as tokens are read; compare `KeyValueCache`."""
+    """The cache of a linear-attention layer: running sums, updated as tokens are read; compare `KeyValueCache`.
+
+    >>> RunningSumsCache().count
+    0
+    """
 
     def __init__(self, sums: KeyValueSums | None = None, count: int = 0) -> None:
         self.sums, self.count = sums, count
@@ -80,6 +84,9 @@ class LinearSelfAttention(FeatureAttention):
 
     Trained in parallel, decoded with a state of constant size (Katharopoulos et al. 2020). A mask must be the same for
     all queries.
+
+    >>> LinearSelfAttention(16, 2, causal=True)(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
     """
 
     def __init__(

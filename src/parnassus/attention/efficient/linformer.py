@@ -29,6 +29,9 @@ class LinformerSelfAttention(SelfAttention):
     """Self-attention to `rank` projected keys of sequences up to `length`; E and F are learned and shared by the heads.
 
     A shorter sequence uses the first columns of E and F. Masked keys and values enter the projections as 0.
+
+    >>> LinformerSelfAttention(16, 2, length=8, rank=4)(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
     """
 
     def __init__(self, width: int, heads: int, *, length: int, rank: int, bias: bool = True) -> None:

@@ -15,6 +15,9 @@ class NeighbourMixing(nn.Module):
 
     The cost is O(T r d + T d²) where attention has O(T² d + T d²). The receptive field is `reach` r to each side, and
     the filter does not depend on the input (Wu et al. 2019).
+
+    >>> NeighbourMixing(16, reach=2)(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
     """
 
     def __init__(self, width: int, reach: int) -> None:
@@ -36,6 +39,10 @@ class MetaFormerBlock(nn.Module):
     """A transformer block with a general token mixer (x, mask) → x in place of attention (book sec. 10.1.2).
 
     The mixer may be `NeighbourMixing` (Yu et al. 2022, MetaFormer).
+
+    >>> block = MetaFormerBlock(NeighbourMixing(16, reach=2), feed_forward(16), norm=lambda: nn.LayerNorm(16))
+    >>> block(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
     """
 
     def __init__(

@@ -147,6 +147,9 @@ class PerformerAttention(FeatureAttention):
     the model does not adapt to one sample. `draw` gives orthogonal directions by default; compose it with
     `antithetic_pairs` for the hyperbolic cosine. A mask must be the same for all queries. With a cache, key features
     are not rescaled by their maximum.
+
+    >>> PerformerAttention(16, 2, features=32)(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
     """
 
     directions: Tensor

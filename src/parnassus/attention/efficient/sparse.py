@@ -111,7 +111,11 @@ def local_attention(
 
 
 class LocalSelfAttention(SelfAttention):
-    """Sliding-window self-attention |i − j| ≤ reach; the receptive field of L layers is L · reach to each side."""
+    """Sliding-window self-attention |i − j| ≤ reach; the receptive field of L layers is L · reach to each side.
+
+    >>> LocalSelfAttention(16, 2, reach=2)(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
+    """
 
     def __init__(self, width: int, heads: int, *, reach: int, causal: bool = False, bias: bool = True) -> None:
         super().__init__(width, heads, causal=causal, bias=bias)

@@ -27,6 +27,10 @@ class BahdanauDecoder(nn.Module):
 
     Without attention the encoder would have to compress the source into one vector. `score` is an `AdditiveScore` by
     default; a `BilinearScore` gives multiplicative attention (Luong et al. 2015).
+
+    >>> decoder = BahdanauDecoder(100, width=16, memory=8)
+    >>> decoder.context(torch.zeros(1, 16), torch.zeros(1, 5, 8))[0].shape
+    torch.Size([1, 8])
     """
 
     def __init__(self, vocabulary: int, width: int, memory: int, *, score: nn.Module | None = None) -> None:

@@ -13,7 +13,11 @@ from parnassus.recurrent.encoder import RecurrentEncoder
 
 
 class MaskedTokens(NamedTuple):
-    """Corrupted tokens, and which of them were selected for prediction."""
+    """Corrupted tokens, and which of them were selected for prediction.
+
+    >>> MaskedTokens(torch.tensor([[5, 1]]), torch.tensor([[False, True]])).selected.sum().item()
+    1
+    """
 
     tokens: Int[Tensor, "batch time"]
     selected: Bool[Tensor, "batch time"]
@@ -51,6 +55,10 @@ class MaskedLanguageModel(nn.Module):
 
     Its vocabulary is that of the encoder: 0 is padding, 1 the mask, and from 2 on ordinary tokens. The output layer is
     tied to the embedding, with a bias for each token.
+
+    >>> model = bert(100, 8, width=16, depth=1)
+    >>> model(torch.tensor([[5, 1, 3]])).shape
+    torch.Size([1, 3, 100])
     """
 
     MASK = 1

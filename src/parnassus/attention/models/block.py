@@ -37,7 +37,12 @@ def feed_forward(
 
 
 class Block(nn.Module):
-    """Self-attention, then a feed-forward network, each with a norm and a residual connection (book sec. 10.1)."""
+    """Self-attention, then a feed-forward network, each with a norm and a residual connection (book sec. 10.1).
+
+    >>> block = Block(SelfAttention(16, 2), feed_forward(16), norm=lambda: nn.LayerNorm(16))
+    >>> block(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
+    """
 
     def __init__(
         self,
@@ -64,7 +69,14 @@ class Block(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """Self-attention, cross-attention, then a feed-forward network (book sec. 10.1.1)."""
+    """Self-attention, cross-attention, then a feed-forward network (book sec. 10.1.1).
+
+    >>> cross = MultiHeadAttention(AttentionWidths(16, 16, 16, 16), 2)
+    >>> own = SelfAttention(16, 2, causal=True)
+    >>> block = DecoderBlock(own, cross, feed_forward(16), norm=lambda: nn.LayerNorm(16))
+    >>> block(torch.zeros(1, 5, 16), torch.zeros(1, 3, 16)).shape
+    torch.Size([1, 5, 16])
+    """
 
     def __init__(
         self,

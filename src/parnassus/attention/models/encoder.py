@@ -16,6 +16,10 @@ class Encoder(nn.Module):
 
     A block is a map (x, mask) → x, such as `Block`. Tokens equal to `padding` are masked, so that the output at other
     positions does not depend on them; None if there is no padding.
+
+    >>> encoder = Encoder(PositionalEmbedding(100, 8, 16), [], norm=nn.LayerNorm(16))
+    >>> encoder(torch.tensor([[5, 7, 0]])).shape
+    torch.Size([1, 3, 16])
     """
 
     def __init__(

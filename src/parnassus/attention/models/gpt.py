@@ -23,6 +23,10 @@ class LanguageModel(nn.Module):
     """p(x_1 … x_T) = Π_t p(x_t | x_1 … x_{t−1}) by causal attention; the output layer is tied to the embedding.
 
     An `AutoregressiveModel` of parnassus.text: it decodes from a cache of keys and values.
+
+    >>> model = gpt(100, 8, width=16, depth=1)
+    >>> model(torch.tensor([[5, 7, 3]])).shape
+    torch.Size([1, 3, 100])
     """
 
     def __init__(self, embedding: TokenEmbedding | PositionalEmbedding, blocks: list[Block], *, window: int) -> None:

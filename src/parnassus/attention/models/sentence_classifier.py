@@ -19,6 +19,10 @@ class SentenceClassifier(nn.Module, Generic[AnyEncoder]):
 
     `pool` may be `Encoder.mean_pool` or `RecurrentEncoder.final_state`; an `Encoder` without blocks and with mean
     pooling is a bag-of-words model.
+
+    >>> encoder = Encoder(PositionalEmbedding(100, 8, 16), [], norm=nn.LayerNorm(16))
+    >>> SentenceClassifier(encoder, Encoder.mean_pool, 3)(torch.tensor([[5, 7, 0]])).shape
+    torch.Size([1, 3])
     """
 
     def __init__(self, encoder: AnyEncoder, pool: Callable[[AnyEncoder, Tensor], Tensor], classes: int) -> None:

@@ -27,6 +27,10 @@ class Transformer(nn.Module):
     The decoder's self-attention is causal; its cross-attention attends to the whole source except padding. A target
     starts with a begin token and ends with an end token; `padding` after it is ignored in the loss. The output layer is
     tied to the target's embedding. `label_smoothing` applies to the loss only (Szegedy et al. 2016).
+
+    >>> model = seq2seq((100, 120), 8, width=16, heads=2, depth=1)
+    >>> model(torch.tensor([[5, 7]]), torch.tensor([[1, 9, 4]])).shape
+    torch.Size([1, 3, 120])
     """
 
     def __init__(
@@ -120,7 +124,13 @@ class Transformer(nn.Module):
 
 @dataclass(frozen=True)
 class DecoderState:
-    """The decoding state: keys and values of the target and of its source."""
+    """The decoding state: keys and values of the target and of its source.
+
+    >>> decoder = seq2seq((9, 9), 8, width=16, heads=2, depth=1).condition_on(torch.tensor([[5]]))
+    >>> _, state = decoder.read(torch.tensor([[1]]))
+    >>> state.cache.count
+    1
+    """
 
     cache: Cache
     memory: tuple[KeyValueHeads, ...]
@@ -133,7 +143,13 @@ class DecoderState:
 
 
 class ConditionedDecoder:
-    """p(y_t | y_1 … y_{t−1}, source) token by token; the source is encoded once (see `Transformer.condition_on`)."""
+    """p(y_t | y_1 … y_{t−1}, source) token by token; the source is encoded once (see `Transformer.condition_on`).
+
+    >>> model = seq2seq((100, 100), 8, width=16, heads=2, depth=1).condition_on(torch.tensor([[5, 7]]))
+    >>> logits, state = model.read(torch.tensor([[1]]))
+    >>> logits.shape
+    torch.Size([1, 100])
+    """
 
     def __init__(
         self, model: Transformer, memory: tuple[KeyValueHeads, ...], mask: Bool[Tensor, "batch 1 source"] | None

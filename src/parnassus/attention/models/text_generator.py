@@ -16,7 +16,14 @@ DEFAULT_PROMPTS = ("\n", " ")  # tried in this order if the prompt is empty
 
 
 class TextGenerator(nn.Module):
-    """p(next token | text so far) for strings (book sec. 10.1.1)."""
+    """p(next token | text so far) for strings (book sec. 10.1.1).
+
+    >>> from parnassus.text import CharacterTokeniser, greedy
+    >>> tokeniser = CharacterTokeniser.fit("the cat")
+    >>> generator = TextGenerator(gpt(tokeniser.vocabulary, 16, width=16, depth=1), tokeniser)
+    >>> len("".join(generator.generate("the", greedy, 5)))
+    5
+    """
 
     def __init__(self, model: LanguageModel, tokeniser: Tokeniser) -> None:
         super().__init__()

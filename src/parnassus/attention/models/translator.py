@@ -20,6 +20,12 @@ class Translator(nn.Module):
     """p(target sentence | source sentence) for strings (book sec. 10.1.1).
 
     Both tokenisers must begin with the special tokens `SPECIAL`: padding, begin and end.
+
+    >>> from parnassus.text import WordTokeniser
+    >>> tokeniser = WordTokeniser(("the", "cat"), special=("<padding>", "<begin>", "<end>", "<unknown>"))
+    >>> model = seq2seq((tokeniser.vocabulary,) * 2, 16, width=16, heads=2, depth=1)
+    >>> len(Translator(model, tokeniser, tokeniser).translate(["the cat"]))
+    1
     """
 
     def __init__(self, model: Transformer, source: Tokeniser, target: Tokeniser) -> None:

@@ -38,6 +38,9 @@ class PatchEmbedding(nn.Module):
 
     A linear map of all patches of p × p pixels is a convolution with stride p. The positions are learned, one vector
     per patch, without prior knowledge of rows and columns.
+
+    >>> PatchEmbedding((1, 8, 8), 16, patch=4)(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 5, 16])
     """
 
     def __init__(self, shape: Sequence[int], width: int, *, patch: int) -> None:
@@ -61,7 +64,11 @@ class PatchEmbedding(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """Patch embedding, bidirectional blocks, pooling and a linear classifier (book sec. 10.1.2)."""
+    """Patch embedding, bidirectional blocks, pooling and a linear classifier (book sec. 10.1.2).
+
+    >>> vit((1, 8, 8), 10, patch=4, width=16, depth=1)(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
+    """
 
     def __init__(
         self, patches: PatchEmbedding, blocks: Sequence[Block], *, classes: int, pool: Pool = class_token_pool

@@ -38,6 +38,10 @@ class Alibi(BiasPositions):
     """softmax(q_m · k_n / √d − slope |m − n|): positions without parameters or a maximum length.
 
     For a causal head −slope (m − n) and +slope n are equivalent, since softmax is shift-invariant.
+
+    >>> layer = SelfAttention(16, 2, positions=Alibi(2))
+    >>> layer(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
     """
 
     slopes: Tensor

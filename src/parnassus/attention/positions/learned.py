@@ -8,6 +8,9 @@ class PositionalEmbedding(nn.Module):
     """Learned vectors for tokens and positions, added: token(x_t) + position(t) (book sec. 10.1.1).
 
     There are `max_length` position vectors; a longer sequence raises ValueError.
+
+    >>> PositionalEmbedding(100, 8, 16)(torch.tensor([[5, 7, 3]])).shape
+    torch.Size([1, 3, 16])
     """
 
     def __init__(self, vocabulary: int, max_length: int, width: int) -> None:

@@ -51,6 +51,9 @@ class RelativePositions(BiasPositions):
     """softmax((Q Kᵀ + S_rel) / √d): scores that depend on positions by the distance m − n only (book sec. 10.1).
 
     For causal heads; each has `distances` vectors, for the distances 0 … distances − 1, the last also for longer ones.
+
+    >>> SelfAttention(16, 2, positions=RelativePositions(2, 8, 4))(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
     """
 
     def __init__(self, heads: int, width: int, distances: int) -> None:

@@ -47,6 +47,9 @@ class Rotary(nn.Module):
 
     `width` is the width of a head. The blocks are [[cos mθ, −sin mθ], [sin mθ, cos mθ]] as in RoFormer; the notes print
     the transpose, which gives the same scores with m and n exchanged. Values are not rotated.
+
+    >>> SelfAttention(16, 2, positions=Rotary(8, 32))(torch.zeros(1, 5, 16)).shape
+    torch.Size([1, 5, 16])
     """
 
     cos: Tensor

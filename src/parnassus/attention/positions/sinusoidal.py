@@ -42,6 +42,9 @@ class SinusoidalEmbedding(TokenEmbedding):
     """√d token(x_t) + pe_t: fixed positions, without a maximum length (Vaswani et al. 2017, Diehl sec. 3).
 
     Token vectors are initialised with norm about 1; the factor √d brings them to the scale of the encoding.
+
+    >>> SinusoidalEmbedding(100, 16)(torch.tensor([[5, 7, 3]])).shape
+    torch.Size([1, 3, 16])
     """
 
     def __init__(self, vocabulary: int, width: int, *, base: float = 10_000.0) -> None:

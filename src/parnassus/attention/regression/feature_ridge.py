@@ -19,6 +19,10 @@ class FeatureRidge:
 
     Without an intercept, so that it tends to kernel ridge regression as ψ(x)ᵀψ(y) → k(x, y). Each column of Y is a
     separate regression; with `one_hot` labels the largest output is the predicted class.
+
+    >>> x = torch.tensor([[1.0], [2.0]])
+    >>> FeatureRidge.fit(x, 3 * x, penalty=1.0).predict(x).shape
+    torch.Size([2, 1])
     """
 
     slopes: Float[Tensor, "features outputs"]
@@ -43,6 +47,10 @@ class KernelRidge:
     """Kernel ridge regression f(x) = Σ_i α_i k(x_i, x), α = (K + nλ I)⁻¹ Y in O(n³) (Diehl sec. 4.1).
 
     The same minimum over the reproducing kernel Hilbert space; with k = ψᵀψ it equals `FeatureRidge`.
+
+    >>> x = torch.tensor([[1.0], [2.0]])
+    >>> KernelRidge.fit(x @ x.mT, 3 * x, penalty=1.0).predict(x @ x.mT).shape
+    torch.Size([2, 1])
     """
 
     alpha: Float[Tensor, "count outputs"]

@@ -21,6 +21,10 @@ class NadarayaWatson:
 
     Keys are the inputs x_i, values the targets y_i; there are no parameters to train (Nadaraya 1964, Watson 1964). For
     bandwidth → 0 f tends to the nearest neighbour, which is also the prediction where all kernels vanish.
+
+    >>> x = torch.linspace(-1, 1, 5)[:, None]
+    >>> NadarayaWatson.fit(x, x.square(), bandwidth=0.1).predict(torch.zeros(1, 1)).shape
+    torch.Size([1, 1])
     """
 
     key: Float[Tensor, "count features"]

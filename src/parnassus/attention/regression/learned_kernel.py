@@ -14,6 +14,10 @@ class LearnedKernel(nn.Module):
     α(q, k) = exp(qᵀ W_qᵀ W_k k) is the score `BilinearScore`, with M = W_qᵀ W_k; `MahalanobisScore` learns the
     metric of a Gaussian kernel. `value` is W_v, the identity by default. The examples are not part of the model: the
     same weights apply to any other set, of any size.
+
+    >>> kernel = LearnedKernel(MahalanobisScore(1))
+    >>> kernel(torch.zeros(2, 1), torch.zeros(5, 1), torch.ones(5, 1)).shape
+    torch.Size([2, 1])
     """
 
     def __init__(self, score: nn.Module, value: nn.Module | None = None) -> None:

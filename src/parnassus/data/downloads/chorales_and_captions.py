@@ -22,7 +22,12 @@ CAPTIONS = {"train": ("train", 29_000), "valid": ("val", 1_014), "test": ("test_
 
 @dataclass(frozen=True, eq=False)
 class Chorales:
-    """Pieces as MIDI pitches of soprano, alto, tenor and bass at every sixteenth note; −1 is silence."""
+    """Pieces as MIDI pitches of soprano, alto, tenor and bass at every sixteenth note; −1 is silence.
+
+    >>> piece = torch.full((16, 4), 60)
+    >>> Chorales(train=[piece], valid=[], test=[]).train[0].shape
+    torch.Size([16, 4])
+    """
 
     train: list[Int[Tensor, "_ 4"]]
     valid: list[Int[Tensor, "_ 4"]]
@@ -33,7 +38,12 @@ class Chorales:
 
 @dataclass(frozen=True)
 class Translations:
-    """Pairs (source sentence, target sentence)."""
+    """Pairs (source sentence, target sentence).
+
+    >>> pairs = Translations("de", "en", train=[("der Hund", "the dog")], valid=[], test=[])
+    >>> pairs.train[0]
+    ('der Hund', 'the dog')
+    """
 
     source: str
     target: str

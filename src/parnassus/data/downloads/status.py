@@ -33,7 +33,11 @@ EMBEDDED = {
 
 
 class DataStatus(NamedTuple):
-    """One data set: whether it is present, its path, and how to obtain it."""
+    """One data set: whether it is present, its path, and how to obtain it.
+
+    >>> data_status()[0].name
+    'digits'
+    """
 
     name: str
     present: bool

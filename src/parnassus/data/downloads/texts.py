@@ -15,7 +15,11 @@ MIN_PROSE_FRACTION = 0.9  # letters, spaces, commas and full stops in a paragrap
 
 @dataclass(frozen=True)
 class TextDataset:
-    """A text in two parts: the beginning for training, the end for testing."""
+    """A text in two parts: the beginning for training, the end for testing.
+
+    >>> TextDataset("words", train="a cab", test="a bee").alphabet
+    (' ', 'a', 'b', 'c', 'e')
+    """
 
     name: str
     train: str

@@ -23,7 +23,12 @@ SPOKEN_NAME = re.compile(r"(?:^|/)([0-9])_([a-z]+)_([0-9]+)\.wav$")
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
-    """Waves of different lengths at one sampling rate, with their classes, and their speakers if known."""
+    """Waves of different lengths at one sampling rate, with their classes, and their speakers if known.
+
+    >>> recordings = Recordings([torch.zeros(800)], torch.tensor([0]), ["anna"], rate=8_000)
+    >>> recordings.take([0]).rate
+    8000
+    """
 
     waves: list[Float[Tensor, "_"]]
     labels: Int[Tensor, " count"]
@@ -44,7 +49,12 @@ class Recordings:
 
 @dataclass(frozen=True, eq=False)
 class SoundDataset:
-    """Training and test recordings, and the names of the classes."""
+    """Training and test recordings, and the names of the classes.
+
+    >>> sounds = Recordings([torch.zeros(800)], torch.tensor([0]), ["anna"], rate=8_000)
+    >>> SoundDataset("silence", sounds, sounds, ("quiet",)).classes
+    ('quiet',)
+    """
 
     name: str
     train: Recordings

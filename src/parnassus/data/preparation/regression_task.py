@@ -19,6 +19,10 @@ class RegressionTask:
 
     Each image has mean 0 and norm 1; the d columns of a table are standardised and divided by √d. Targets are centred
     one-hot rows, or standardised numbers.
+
+    >>> task = RegressionTask.from_dataset(diabetes(), 100, 50, dtype=torch.float64, device=torch.device("cpu"))
+    >>> task.x.shape, task.x_test.shape
+    (torch.Size([100, 10]), torch.Size([50, 10]))
     """
 
     x: Float[Tensor, "n features"]

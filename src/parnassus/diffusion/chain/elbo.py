@@ -25,6 +25,10 @@ class DiffusionElboTerms:
     """The three terms of the bound, in nats per example (book eq. 13.48).
 
     log p(x_0) ≥ reconstruction − prior − Σ_t matching_t
+
+    >>> matching = torch.tensor([[0.25, 0.5]])
+    >>> DiffusionElboTerms(torch.tensor([-1.0]), torch.tensor([0.5]), matching, dimensions=2).elbo.tolist()
+    [-2.25]
     """
 
     reconstruction: Float[Tensor, " batch"]  # E log p_θ(x_0 | x_1)

@@ -20,6 +20,10 @@ class PredictionType:
     """The relation ε = A_t x_t + B_t output between the noise in x_t and the output of a network.
 
     Errors scale with B_t: ‖output error‖² = ‖ε error‖² / B_t².
+
+    >>> noise = torch.ones(1, 2)
+    >>> NOISE.noise(linear_schedule(10), torch.zeros(1, 2), torch.tensor([3]), noise).tolist()
+    [[1.0, 1.0]]
     """
 
     x_factor: Callable[[Schedule], Tensor]  # A_t
@@ -91,6 +95,10 @@ class NoisePredictor(nn.Module):
 
     For v-prediction train `DDPM(NoisePredictor(network, VELOCITY, schedule), …)` on the same schedule with
     `objective=weighted_objective(VELOCITY.weight)`.
+
+    >>> denoiser = NoisePredictor(TimeMLP(2, width=16), VELOCITY, linear_schedule(10))
+    >>> denoiser(torch.zeros(5, 2), torch.arange(5)).shape
+    torch.Size([5, 2])
     """
 
     x_factor: Tensor

@@ -18,6 +18,10 @@ class Schedule:
 
     Code counts t from 0, the book from 1: `alpha[0]` is α_1, `alpha_bar_before[0]` is ᾱ_0. Values are float64:
     near the data 1 − ᾱ_t would lose half its digits in float32. Coefficients are cast to the dtype of the data.
+
+    >>> schedule = Schedule.from_alpha(torch.tensor([0.9, 0.5]))
+    >>> schedule.alpha_bar
+    tensor([0.9000, 0.4500])
     """
 
     alpha: Float[Tensor, " steps"]
@@ -100,6 +104,9 @@ class LearnableSchedule(nn.Module):
         log SNR_t = start − Σ_{s≤t} softplus(ω_s),   ᾱ_t = sigmoid(log SNR_t)
 
     Calling it returns a differentiable `Schedule`, initially equal to `like`.
+
+    >>> len(LearnableSchedule(linear_schedule(10))())
+    10
     """
 
     def __init__(self, like: Schedule) -> None:

@@ -38,7 +38,7 @@ def ddpm_programs(model: DDPM, _: "TrainedRun") -> Programs:
     )
     return {
         "noise": Program(model.denoiser, {"x": x, "t": t, **label}, ("noise",), f"x_t and t → the noise in x_t{given}"),
-        "step": Program(step, {"x": x, "t": t, "z": torch.randn_like(x), **label}, ("x",), walk),
+        "step": Program(step, {"x": x, "t": t, "z": torch.randn_like(x), **label}, ("x_next",), walk),
     }
 
 

@@ -18,6 +18,9 @@ class OrnsteinUhlenbeck:
 
     With θ = ½β, m = 0 and σ = √β it is the variance-preserving noising process; with θ = 1/(2s²) and σ = 1 it is the
     Langevin equation of N(m, s²).
+
+    >>> OrnsteinUhlenbeck(rate=2.0, mean=1.0).drift(torch.tensor([3.0]), torch.tensor(0.0)).tolist()
+    [-4.0]
     """
 
     rate: float = 1.0  # θ

@@ -29,6 +29,10 @@ class NoisingSDE:
 
     X_t = a(t) X_0 + b(t) ε,   ε ~ N(0, I)
     a′ = f a,   (b²)′ = 2 f b² + g²,   a(0) = 1,   b(0) = 0
+
+    >>> sde = variance_exploding(0.01, 10.0)
+    >>> sde.std(torch.tensor([1.0])).item() > 9
+    True
     """
 
     rate: TimeFunction  # f

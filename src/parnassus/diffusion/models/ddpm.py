@@ -26,6 +26,10 @@ class DDPM(nn.Module):
     `denoiser(x_t, t)` predicts the noise ε; with `classes` it is `denoiser(x_t, t, label)`, and label `classes` is the
     null label. Labels are dropped with probability `dropout` in training. Data should have about unit variance, such as
     pixels in [−1, 1].
+
+    >>> model = DDPM(TimeMLP(2, width=16), shape=(2,), schedule=linear_schedule(10))
+    >>> model.sample(100).shape
+    torch.Size([100, 2])
     """
 
     def __init__(

@@ -21,6 +21,10 @@ class ScoreModel(nn.Module):
 
     `network(x, t)` may be any denoiser: its input has about unit variance at every level if the data have, and its
     output is the noise, of unit variance at every level.
+
+    >>> model = ScoreModel(TimeMLP(2, 16), (2,), geometric_levels(5, 0.1, 1.0))
+    >>> model.sample(10, steps=2).shape
+    torch.Size([10, 2])
     """
 
     levels: Tensor

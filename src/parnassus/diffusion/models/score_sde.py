@@ -62,6 +62,11 @@ class ScoreSDE(nn.Module):
     `network(x, level)` takes the log signal-to-noise ratio of each example. Its input depends on this ratio only, so a
     trained network can be used with any other equation (`with_sde`). Times with b/a < `min_noise_ratio` are excluded,
     since the score is unbounded there.
+
+    >>> from parnassus.diffusion.networks.score_networks import NoiseLevelMLP
+    >>> model = ScoreSDE(NoiseLevelMLP(2, 16), (2,), variance_exploding(0.01, 10.0))
+    >>> model.score(torch.zeros(5, 2), torch.full((5,), 0.5)).shape
+    torch.Size([5, 2])
     """
 
     def __init__(

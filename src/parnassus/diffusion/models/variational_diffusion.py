@@ -34,6 +34,10 @@ class MonotoneCurve(nn.Module):
     """A learnable u(t) from 0 to 1, increasing for all parameters and initially almost linear.
 
     u(t) = (g(t) − g(0)) / (g(1) − g(0)),   g(t) = t + Σ_k h_k sigmoid(b_k (t − c_k)),   h_k, b_k > 0
+
+    >>> u, derivative = MonotoneCurve()(torch.tensor([0.0, 1.0]))
+    >>> u.tolist()
+    [0.0, 1.0]
     """
 
     def __init__(self, components: int = 24) -> None:
@@ -74,6 +78,10 @@ class VariationalDiffusion(nn.Module):
 
     The first term is that of p(x | z_0) = N(z_0 / α_0, exp(γ_0) I). The last expectation is an integral over γ: it
     depends on the ends of the schedule only; the curve u between them affects the variance of the estimate.
+
+    >>> model = VariationalDiffusion(nn.Identity(), (2,))
+    >>> model.level(torch.tensor([0.0, 1.0]))[0].detach()
+    tensor([-8.,  6.])
     """
 
     def __init__(

@@ -23,7 +23,11 @@ Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
 
 class Concatenation(nn.Module):
-    """W [h; c] + b at every position, with W initialised to [I 0] (book sec. 13.3)."""
+    """W [h; c] + b at every position, with W initialised to [I 0] (book sec. 13.3).
+
+    >>> Concatenation(channels=4, width=8)(torch.ones(1, 4, 2, 2), torch.zeros(1, 3, 8)).shape
+    torch.Size([1, 4, 2, 2])
+    """
 
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
@@ -41,7 +45,11 @@ class Concatenation(nn.Module):
 
 
 class Multiplication(nn.Module):
-    """(1 + γ(c)) ⊙ h, a factor per channel, initially 1 (book sec. 13.3)."""
+    """(1 + γ(c)) ⊙ h, a factor per channel, initially 1 (book sec. 13.3).
+
+    >>> Multiplication(channels=4, width=8)(torch.ones(1, 4, 2, 2), torch.zeros(1, 3, 8)).shape
+    torch.Size([1, 4, 2, 2])
+    """
 
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
@@ -54,7 +62,11 @@ class Multiplication(nn.Module):
 
 
 class FiLM(nn.Module):
-    """(1 + γ(c)) ⊙ h + β(c), a scale and a shift per channel (book sec. 13.3; Perez et al. 2018)."""
+    """(1 + γ(c)) ⊙ h + β(c), a scale and a shift per channel (book sec. 13.3; Perez et al. 2018).
+
+    >>> FiLM(channels=4, width=8)(torch.ones(1, 4, 2, 2), torch.zeros(1, 3, 8)).shape
+    torch.Size([1, 4, 2, 2])
+    """
 
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
@@ -84,6 +96,9 @@ class CrossAttention(_PositionAttention):
         Q = φ(h) W_Q,   K = c W_K,   V = c W_V
 
     φ is a layer norm over the channels. With a single token the output is the same at every position.
+
+    >>> CrossAttention(channels=4, width=8)(torch.ones(1, 4, 2, 2), torch.zeros(1, 3, 8)).shape
+    torch.Size([1, 4, 2, 2])
     """
 
     def __init__(self, channels: int, width: int, *, heads: int = 1) -> None:
@@ -111,7 +126,11 @@ def multi_head_attention(
 
 
 class SpatialSelfAttention(_PositionAttention):
-    """h + W_O softmax(Q Kᵀ / √d) V with queries, keys and values from h (book sec. 13.3.1)."""
+    """h + W_O softmax(Q Kᵀ / √d) V with queries, keys and values from h (book sec. 13.3.1).
+
+    >>> SpatialSelfAttention(4)(torch.ones(1, 4, 8, 8)).shape
+    torch.Size([1, 4, 8, 8])
+    """
 
     def __init__(self, channels: int, *, heads: int = 1) -> None:
         super().__init__(channels, heads)
@@ -128,6 +147,10 @@ class ConditionedMLP(nn.Module):
 
     A class is embedded as a sequence of `tokens` learned vectors; label `classes` is the null label. Mechanisms are
     initially the identity, so the network is initially `inner` for every class.
+
+    >>> model = ConditionedMLP(TimeMLP(2, width=16), 10, FiLM)
+    >>> model(torch.zeros(5, 2), torch.zeros(5, dtype=torch.int64), torch.arange(5)).shape
+    torch.Size([5, 2])
     """
 
     def __init__(self, inner: TimeMLP, classes: int, mechanism: Mechanism, *, tokens: int = 4) -> None:

@@ -54,6 +54,10 @@ class DiffusionTransformer(nn.Module):
 
     Patches are embedded as tokens with sinusoidal positions, followed by `blocks` DiT blocks. The output layer is
     initialised to zero, so an untrained network outputs 0.
+
+    >>> model = DiffusionTransformer((1, 8, 8), 32, blocks=1)
+    >>> model(torch.zeros(2, 1, 8, 8), torch.tensor([0, 9])).shape
+    torch.Size([2, 1, 8, 8])
     """
 
     position_embedding: Tensor

@@ -30,7 +30,11 @@ class ResidualBlock(nn.Module):
 
 
 class ResidualMLP(nn.Module):
-    """Residual blocks on the flattened example, conditioned on time step and class (book sec. 13.2.4)."""
+    """Residual blocks on the flattened example, conditioned on time step and class (book sec. 13.2.4).
+
+    >>> ResidualMLP((1, 8, 8), 32, blocks=1)(torch.zeros(2, 1, 8, 8), torch.tensor([0, 9])).shape
+    torch.Size([2, 1, 8, 8])
+    """
 
     def __init__(self, shape: tuple[int, ...], width: int = 384, *, blocks: int = 3, classes: int = 0) -> None:
         super().__init__()
@@ -58,6 +62,9 @@ class TimeMLP(nn.Module):
     """A small denoiser for points: h ← h + W silu((1 + V e(t)) ⊙ h) in each layer.
 
     The time embedding multiplies every layer, since concatenated to the input it would dominate few coordinates.
+
+    >>> TimeMLP(2, width=16)(torch.zeros(5, 2), torch.arange(5)).shape
+    torch.Size([5, 2])
     """
 
     def __init__(self, features: int, width: int = 128, *, layers: int = 3) -> None:

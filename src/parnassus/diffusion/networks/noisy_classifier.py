@@ -20,6 +20,10 @@ class NoisyClassifier(nn.Module):
 
     It is trained on noised images (book sec. 13.3), since the gradient of a classifier of clean images is not
     informative at x_t.
+
+    >>> classifier = NoisyClassifier((1, 8, 8), 10, schedule=linear_schedule(10), width=8)
+    >>> classifier(torch.zeros(2, 1, 8, 8), torch.tensor([0, 9])).shape
+    torch.Size([2, 10])
     """
 
     def __init__(

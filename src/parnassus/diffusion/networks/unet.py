@@ -86,6 +86,10 @@ class UNet(nn.Module):
     blocks per level and the decoder blocks + 1, each concatenated with an encoder output. `attention` lists the levels
     with self-attention. Inputs are zero-padded to a multiple of 2^(levels − 1). The last convolution is initialised to
     zero, so an untrained network outputs 0.
+
+    >>> unet = UNet((1, 8, 8), 16, multipliers=(1, 2), blocks=1, attention=(1,))
+    >>> unet(torch.zeros(2, 1, 8, 8), torch.tensor([0, 9])).shape
+    torch.Size([2, 1, 8, 8])
     """
 
     def __init__(

@@ -12,6 +12,10 @@ class EnergyBasedScore(nn.Module):
 
     The normalising constant Z is not needed. The field has no curl, unlike that of an unconstrained network.
     Activations must be twice differentiable: with ReLU the divergence of s is 0 almost everywhere.
+
+    >>> score = EnergyBasedScore(nn.Linear(2, 1))
+    >>> score(torch.zeros(5, 2)).shape
+    torch.Size([5, 2])
     """
 
     def __init__(self, energy: nn.Module) -> None:

@@ -21,6 +21,11 @@ class AutoregressiveTransform(nn.Module):
 
     `conditioner` computes all h_i, (batch, D) → (batch, D, synthesizer.size); h_i must not depend on z_j for j ≥ i, as
     in `MADE` or `RecurrentConditioner`. `forward` takes one pass through the conditioner, `inverse` takes D.
+
+    >>> synthesizer = AffineSynthesizer()
+    >>> transform = AutoregressiveTransform(MADE(3, synthesizer.size), synthesizer)
+    >>> transform(torch.zeros(5, 3))[0].shape
+    torch.Size([5, 3])
     """
 
     def __init__(self, conditioner: nn.Module, synthesizer: Synthesizer) -> None:

@@ -13,6 +13,9 @@ class SeparateConditioners(nn.Module):
     """One network c_i for every coordinate, h_i = c_i(z_{1:i−1}), as in the book (book sec. 13.1).
 
     Parameters and time are those of D networks.
+
+    >>> SeparateConditioners(features=3, outputs=2)(torch.zeros(5, 3)).shape
+    torch.Size([5, 3, 2])
     """
 
     def __init__(
@@ -36,6 +39,9 @@ class RecurrentConditioner(nn.Module):
     """A GRU over z_1, z_2, … whose state after z_{1:i−1} gives h_i; its size does not depend on D (book sec. 13.1).
 
     Its steps are sequential, so even the direction that takes one pass takes time proportional to D.
+
+    >>> RecurrentConditioner(outputs=2, hidden_size=8)(torch.zeros(5, 3)).shape
+    torch.Size([5, 3, 2])
     """
 
     def __init__(self, outputs: int, *, hidden_size: int = 64) -> None:

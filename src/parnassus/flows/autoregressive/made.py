@@ -41,7 +41,11 @@ def autoregressive_masks(
 
 
 class MaskedDense(nn.Module):
-    """A dense layer with masked weights, h = σ(x (M ⊙ W) + b)."""
+    """A dense layer with masked weights, h = σ(x (M ⊙ W) + b).
+
+    >>> MaskedDense(torch.tensor([[True], [False]]))(torch.zeros(5, 2)).shape
+    torch.Size([5, 1])
+    """
 
     mask: Tensor
 
@@ -67,6 +71,9 @@ class MADE(nn.Module):
     """All conditioners h_i = c_i(z_{1:i−1}) of an autoregressive flow as one masked network (book sec. 13.1).
 
     Maps (batch, features) to (batch, features, outputs). The outputs of the first feature are constants.
+
+    >>> MADE(features=3, outputs=2)(torch.zeros(5, 3)).shape
+    torch.Size([5, 3, 2])
     """
 
     def __init__(

@@ -13,6 +13,10 @@ class Knots:
 
     x and y must increase and the derivatives be positive. Outside the first and the last knot a spline is linear with
     slope 1.
+
+    >>> line = torch.linspace(0, 1, 3)[None]
+    >>> Knots(line, line, torch.ones(1, 3)).x.shape
+    torch.Size([1, 3])
     """
 
     x: Float[Tensor, "*curves knots"]

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor, nn
 
-from parnassus.flows.flow import Flow
+from parnassus.flows.flow import Flow, InverseTransform
 from parnassus.flows.images.dequantisation import DequantisedFlow, dequantise
 from parnassus.flows.pixels.pixel_model import PixelModel
 from parnassus.flows.residual.continuous_flow import ContinuousTransform
+from parnassus.flows.residual.residual_flow import InvertibleResidual
 from parnassus.train.export import Program, Programs, ProgramsOf
 
 if TYPE_CHECKING:
@@ -18,9 +19,16 @@ if TYPE_CHECKING:
 
 
 def flow_programs(model: Flow, _: "TrainedRun") -> Programs:
-    """Samples T(z) for noise z of the base, and log p(x); of a continuous flow the field: its solver is adaptive."""
+    """Samples T(z) for noise z of the base, and log p(x).
+
+    The loops of continuous and of residual flows end by a tolerance: their programs are the networks inside the loops.
+    """
     if isinstance(model.transform, ContinuousTransform):
         return velocity_programs(model.transform, model)
+    modules = list(cast("nn.Module", model.transform).modules())
+    residuals = [each for each in modules if isinstance(each, InvertibleResidual)]
+    if residuals:
+        return residual_programs(residuals, model)
     base: Distribution = model.base()
     z = base.sample(torch.Size([2]))
     with torch.no_grad():
@@ -45,6 +53,16 @@ def velocity_programs(transform: ContinuousTransform, model: Flow) -> Programs:
     about = "z and its time t → dz/dt; from samples of N(0, I) at t = 0 a solver reaches new examples at t = 1"
     inputs = {"z": z, "t": torch.tensor([[0.25], [0.75]])}
     return {"velocity": Program(velocity, inputs, ("velocity",), about)}
+
+
+def residual_programs(residuals: list[InvertibleResidual], model: Flow) -> Programs:
+    z = model.base().sample(torch.Size([2]))
+    about = "g of a residual map z → z + g(z); its inverse is the limit of z ← x − g(z)"
+    order = "data to noise" if isinstance(model.transform, InverseTransform) else "noise to data"
+    return {
+        f"residual_{index}": Program(each.branch, {"z": z}, ("g",), f"{about}; number {index} from {order}")
+        for index, each in enumerate(residuals)
+    }
 
 
 def dequantised_flow_programs(model: DequantisedFlow, trained: "TrainedRun") -> Programs:

@@ -19,6 +19,11 @@ class SynthesizerCoupling(nn.Module):
     An autoregressive flow whose conditioners depend on the kept coordinates only (book eqs. 13.16, 13.18), so that both
     directions take one pass. `network` returns `synthesizer.size` adjacent values along dim 1 for each transformed
     coordinate. With an affine τ it is Real NVP without the bound of `AffineCoupling`.
+
+    >>> synthesizer = AffineSynthesizer()
+    >>> coupling = SynthesizerCoupling(nn.Linear(1, synthesizer.size), [0], 2, synthesizer)
+    >>> coupling(torch.zeros(5, 2))[0].shape
+    torch.Size([5, 2])
     """
 
     kept: Tensor

@@ -26,6 +26,9 @@ class Logit(nn.Module):
         log |det J| = Σ_i log σ(z_i) + log σ(−z_i) − log(1 − 2λ)
 
     The margin λ > 0 keeps the latents of x = 0 and x = 1 finite.
+
+    >>> Logit()(torch.zeros(1, 2))[0].tolist()
+    [[0.5, 0.5]]
     """
 
     def __init__(self, margin: float = 0.05) -> None:
@@ -106,6 +109,10 @@ class DequantisedFlow(nn.Module):
 
     P integrates the density of the flow over the cell of the image; `log_prob` is an unbiased estimate, with one u per
     example, of the bound on the right. Pixels are k/(levels − 1) with k = 0 … levels − 1.
+
+    >>> flow = Flow(Logit(), GaussianBase((4,)))
+    >>> DequantisedFlow(flow, (4,), levels=16).sample(5).shape
+    torch.Size([5, 4])
     """
 
     def __init__(self, flow: Flow, shape: tuple[int, ...], *, levels: int = BYTE_LEVELS) -> None:

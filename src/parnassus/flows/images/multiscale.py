@@ -19,6 +19,10 @@ class MultiscaleTransform(nn.Module):
     image. The latent is one flat vector of the dimension of the image, the finest scale first. A last coupling in T_k
     that transforms the half factored out gives it a mean and a scale that depend on the other half: the learned prior
     of Kingma and Dhariwal (2018).
+
+    >>> transform = MultiscaleTransform((1, 4, 4), lambda channels: ActNorm(channels), num_scales=1)
+    >>> transform(torch.zeros(5, 16))[0].shape
+    torch.Size([5, 1, 4, 4])
     """
 
     def __init__(self, shape: tuple[int, int, int], scale: Callable[[int], nn.Module], *, num_scales: int) -> None:

@@ -24,6 +24,9 @@ class PixelNorm(nn.Module):
     """Layer normalisation over the channels of every pixel, without parameters (Diehl sec. 1.6).
 
     The output has the memory format channels_last, which convolutions on tensor cores prefer.
+
+    >>> PixelNorm()(torch.zeros(5, 8, 4, 4)).shape
+    torch.Size([5, 8, 4, 4])
     """
 
     def forward(self, x: Float[Tensor, "batch channels height width"]) -> Float[Tensor, "batch channels height width"]:
@@ -40,6 +43,9 @@ class ConvConditioner(nn.Module):
     a step of Adam with learning rate η changes α and β by up to f η: by 1 or more in wide networks.
 
     Under autocast α and β are returned in the precision of the images, so that log-determinants are summed in it.
+
+    >>> ConvConditioner(1, 2, width=8)(torch.zeros(3, 1, 4, 4)).shape
+    torch.Size([3, 2, 4, 4])
     """
 
     def __init__(self, inputs: int, outputs: int, *, width: int = 64, blocks: int = 2) -> None:

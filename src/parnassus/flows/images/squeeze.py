@@ -9,6 +9,9 @@ class Squeeze(nn.Module):
     """Rearrange four channels into 2 × 2 pixels; the inverse squeezes an image (book sec. 13.1).
 
     x[c, 2i + a, 2j + b] = z[4c + 2a + b, i, j],   log |det J| = 0
+
+    >>> Squeeze()(torch.zeros(5, 4, 2, 2))[0].shape
+    torch.Size([5, 1, 4, 4])
     """
 
     def forward(

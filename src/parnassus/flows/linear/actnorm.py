@@ -14,6 +14,10 @@ class ActNorm(nn.Module):
     then on they are ordinary parameters, and no batch statistics are needed. A channel that is constant in that batch
     keeps the scale 1. Whether the layer is initialised is part of its state dict. In distributed training, pass a
     batch through the model before distributing it; otherwise each process initialises from its own batch.
+
+    >>> x, log_det = ActNorm(3)(torch.zeros(5, 3))
+    >>> x.shape, log_det.shape
+    (torch.Size([5, 3]), torch.Size([5]))
     """
 
     initialised: Tensor

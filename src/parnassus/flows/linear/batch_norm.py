@@ -17,6 +17,9 @@ class BatchNormFlow(nn.Module):
 
     A flow is trained from data to noise: `InverseTransform(BatchNormFlow(d))` standardises in that direction.
     Coordinates are those of dim 1, as in a coupling.
+
+    >>> BatchNormFlow(3)(torch.randn(5, 3))[1].shape
+    torch.Size([5])
     """
 
     mean: Tensor

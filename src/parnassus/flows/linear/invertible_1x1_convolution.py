@@ -11,6 +11,9 @@ class InvertibleConv1x1(nn.Module):
 
     It generalises a fixed permutation of the channels between two couplings. `matrix` is the parametrisation of W;
     Glow uses `PLUMatrix(random_rotation(channels))`.
+
+    >>> InvertibleConv1x1(DenseMatrix(torch.eye(3)))(torch.zeros(5, 3, 4, 4))[0].shape
+    torch.Size([5, 3, 4, 4])
     """
 
     def __init__(self, matrix: nn.Module) -> None:

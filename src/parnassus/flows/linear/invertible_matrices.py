@@ -31,7 +31,11 @@ class InvertibleMatrix(Protocol):
 
 
 class DenseMatrix(nn.Module):
-    """D² free parameters, initialised to any invertible matrix; determinant and solve cost O(D³)."""
+    """D² free parameters, initialised to any invertible matrix; determinant and solve cost O(D³).
+
+    >>> DenseMatrix(2 * torch.eye(2)).multiply(torch.ones(1, 2)).tolist()
+    [[2.0, 2.0]]
+    """
 
     def __init__(self, initial: Float[Tensor, "features features"]) -> None:
         super().__init__()
@@ -55,6 +59,9 @@ class TriangularMatrix(nn.Module):
     """Lower triangular with a positive diagonal exp(d): log det W = Σ_i d_i, and a solve costs O(D²).
 
     Such a matrix can whiten every Gaussian: the inverse of a Cholesky factor is one.
+
+    >>> TriangularMatrix(torch.eye(2)).multiply(torch.ones(1, 2)).tolist()
+    [[1.0, 1.0]]
     """
 
     def __init__(self, initial: Float[Tensor, "features features"]) -> None:
@@ -84,6 +91,9 @@ class PLUMatrix(nn.Module):
 
     It is initialised to any invertible matrix and keeps P and the signs of the diagonal of U fixed, so it stays
     invertible in training. Product and solve cost O(D²), the determinant O(D).
+
+    >>> PLUMatrix(torch.eye(2)).multiply(torch.ones(1, 2)).tolist()
+    [[1.0, 1.0]]
     """
 
     order: Tensor
@@ -123,6 +133,9 @@ class HouseholderMatrix(nn.Module):
     """A product of Householder reflections H_v = I − 2 v vᵀ / ‖v‖², one per row v: orthogonal, log |det W| = 0.
 
     D reflections represent any orthogonal matrix of determinant (−1)ᴰ; k of them cost O(k D) per row, as does a solve.
+
+    >>> HouseholderMatrix(torch.tensor([[1.0, 0.0]])).multiply(torch.tensor([[2.0, 3.0]])).tolist()
+    [[-2.0, 3.0]]
     """
 
     def __init__(self, vectors: Float[Tensor, "reflections features"]) -> None:

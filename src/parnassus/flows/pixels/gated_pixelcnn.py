@@ -79,7 +79,12 @@ def shift_down(x: Float[Tensor, "batch channels height width"]) -> Float[Tensor,
 
 
 class GatedStack(StatelessNetwork):
-    """A vertical stack over the rows above and a horizontal stack over the row to the left (book sec. 13.1)."""
+    """A vertical stack over the rows above and a horizontal stack over the row to the left (book sec. 13.1).
+
+    >>> stack = GatedStack(levels=2, channels=8, num_layers=1, kernel_size=3, dropout=0.0)
+    >>> stack(torch.zeros(5, 1, 4, 4)).shape
+    torch.Size([5, 2, 4, 4])
+    """
 
     def __init__(self, *, levels: int, channels: int, num_layers: int, kernel_size: int, dropout: float) -> None:
         super().__init__()

@@ -49,6 +49,10 @@ class PixelModel(nn.Module):
 
     Each factor is a softmax, so p sums to one and the likelihood is exact. In training one pass gives all factors;
     sampling takes one step per pixel. With two levels the factors are Bernoulli distributions.
+
+    >>> model = PixelModel(PixelLSTM(hidden_size=8), (4, 4))
+    >>> model.sample(3).shape
+    torch.Size([3, 4, 4])
     """
 
     def __init__(self, network: nn.Module, shape: tuple[int, int], *, levels: int = 2) -> None:

@@ -17,6 +17,9 @@ class PixelLSTM(nn.Module):
     e_i holds the previous pixel and the pixel above x_i, each with an indicator of whether it exists, and the row and
     column. The state summarises all other pixels, so sampling takes one step per pixel. The row and diagonal LSTMs of
     van den Oord et al. (2016) are not implemented.
+
+    >>> PixelLSTM(hidden_size=8)(torch.zeros(5, 1, 4, 4)).shape
+    torch.Size([5, 2, 4, 4])
     """
 
     def __init__(self, *, levels: int = 2, hidden_size: int = 64, num_layers: int = 1) -> None:

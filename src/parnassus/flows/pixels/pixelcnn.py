@@ -23,7 +23,11 @@ def causal_filter_mask(kernel_size: int, *, include_centre: bool) -> Float[Tenso
 
 
 class MaskedConv2d(nn.Module):
-    """A convolution with zero padding whose filters are masked to the pixels before."""
+    """A convolution with zero padding whose filters are masked to the pixels before.
+
+    >>> MaskedConv2d(1, 8, 3, include_centre=False)(torch.zeros(5, 1, 4, 4)).shape
+    torch.Size([5, 8, 4, 4])
+    """
 
     mask: Tensor
 
@@ -63,6 +67,10 @@ class MaskedStack(StatelessNetwork, nn.Sequential):
 
     One pass gives the conditionals of all pixels. Stacked 3 × 3 filters have a blind spot to the upper right; a larger
     first filter reduces it, `GatedStack` has none.
+
+    >>> stack = MaskedStack(MaskedConv2d(1, 2, 3, include_centre=False))
+    >>> stack(torch.zeros(5, 1, 4, 4)).shape
+    torch.Size([5, 2, 4, 4])
     """
 
 

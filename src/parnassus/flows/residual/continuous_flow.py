@@ -41,7 +41,11 @@ def dopri5_adjoint(dynamics: nn.Module, start: State, times: Float[Tensor, " tim
 
 
 class TimeDependentField(nn.Module):
-    """A vector field f(z, t) given by a network with the time as an additional last input."""
+    """A vector field f(z, t) given by a network with the time as an additional last input.
+
+    >>> TimeDependentField(nn.Linear(3, 2))(torch.zeros(5, 2), torch.tensor(0.5)).shape
+    torch.Size([5, 2])
+    """
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -60,6 +64,10 @@ class ContinuousTransform(nn.Module):
     Any smooth `field(z, t)` defines an invertible map, since trajectories cannot cross. The trace is exact with
     `unit_directions` and estimated with `rademacher_directions`, sampled once per solution. The error is that of the
     solver, about `tolerance`.
+
+    >>> transform = ContinuousTransform(TimeDependentField(nn.Linear(3, 2)))
+    >>> transform(torch.zeros(5, 2))[0].shape
+    torch.Size([5, 2])
     """
 
     def __init__(

@@ -30,6 +30,9 @@ class SpectralBound(nn.Module):
     might not be a contraction. There is no state, so that a map and its inverse use the same weights. The kernel of a
     convolution is flattened to a matrix outputs × (inputs · taps), and its norm multiplied by √taps: with zero padding
     an input reaches at most `taps` outputs.
+
+    >>> SpectralBound(0.5)(torch.eye(2)).tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
     """
 
     def __init__(self, bound: float) -> None:

@@ -18,6 +18,10 @@ class Signals:
     """Forward signals g⁰ … g^L and backward signals b¹ … b^{L+1} of a network with L hidden layers.
 
     Each is (*draws, n, units); `forward[h]` is g^h and `backward[h]` is b^{h+1}, the factors of ∂f/∂W^{h+1}.
+
+    >>> ones = torch.ones(1, 2)
+    >>> Signals(forward=(ones, ones), backward=(ones, ones)).forward[0].shape
+    torch.Size([1, 2])
     """
 
     forward: tuple[Float[Tensor, "*draws n _"], ...]

@@ -25,7 +25,12 @@ PAIRS = 2**17
 
 @dataclass(frozen=True)
 class FactoredGradients:
-    """The gradients of k outputs at n inputs with respect to a weight matrix, as Σ_p b_p g_pᵀ."""
+    """The gradients of k outputs at n inputs with respect to a weight matrix, as Σ_p b_p g_pᵀ.
+
+    >>> gradients = FactoredGradients(torch.ones(5, 1, 3), (torch.ones(5, 1, 2),))
+    >>> gradients.gradients(0).shape
+    torch.Size([5, 3, 2])
+    """
 
     inputs: Float[Tensor, "n p in"]
     cotangents: tuple[Float[Tensor, "n p out"], ...]

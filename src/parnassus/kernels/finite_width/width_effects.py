@@ -11,7 +11,12 @@ from parnassus.kernels.finite_width.empirical_ntk import BLOCK, empirical_ntk
 
 
 class KernelStatistics(NamedTuple):
-    """Mean, standard deviation and standard error of the mean of kernel entries over random networks."""
+    """Mean, standard deviation and standard error of the mean of kernel entries over random networks.
+
+    >>> zero = torch.zeros(2, 2)
+    >>> KernelStatistics(mean=zero, std=zero, standard_error=zero).mean.shape
+    torch.Size([2, 2])
+    """
 
     mean: Float[Tensor, "n n"]
     std: Float[Tensor, "n n"]
@@ -19,7 +24,12 @@ class KernelStatistics(NamedTuple):
 
 
 class TrainingRecord(NamedTuple):
-    """Outputs and changes of kernel and parameters at recorded steps of gradient descent, including the first."""
+    """Outputs and changes of kernel and parameters at recorded steps of gradient descent, including the first.
+
+    >>> record = TrainingRecord(torch.tensor([0, 10]), torch.zeros(2, 5, 1), torch.zeros(2), torch.zeros(2))
+    >>> record.steps.tolist()
+    [0, 10]
+    """
 
     steps: Int[Tensor, " records"]
     outputs: Float[Tensor, "records n *outputs"]

@@ -24,6 +24,10 @@ class BlockedRegression:
 
     The mean depends on ρ = σ²/v alone; v = tᵀα / n maximises the marginal likelihood over all outputs. For a few
     thousand points, and for gradients, use `GPRegression`.
+
+    >>> x = torch.linspace(0, 1, 20, dtype=torch.float64)[:, None]
+    >>> BlockedRegression.fit(RBFKernel(), x, x, ratio=0.1).block > 0
+    True
     """
 
     kernel: Kernel

@@ -68,7 +68,12 @@ def class_probabilities(
 
 
 class Reliability(NamedTuple):
-    """Predictions binned by confidence: mean confidence, accuracy and fraction of all predictions in each bin."""
+    """Predictions binned by confidence: mean confidence, accuracy and fraction of all predictions in each bin.
+
+    >>> half = torch.tensor([0.5])
+    >>> Reliability(confidence=half, accuracy=half, fraction=torch.ones(1)).error
+    0.0
+    """
 
     confidence: Float[Tensor, " bins"]
     accuracy: Float[Tensor, " bins"]
@@ -111,7 +116,12 @@ def wilson_interval(
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """A calibration curve, the mean distance of its two axes, and the mean negative log-likelihood."""
+    """A calibration curve, the mean distance of its two axes, and the mean negative log-likelihood.
+
+    >>> half = torch.tensor([0.5])
+    >>> CalibrationCurve(half, half, torch.ones(1), error=0.0, negative_log_likelihood=0.7).error
+    0.0
+    """
 
     predicted: Float[Tensor, " points"]
     observed: Float[Tensor, " points"]

@@ -30,7 +30,11 @@ class Kernel(Protocol):
 
 
 class LinearKernel(nn.Module):
-    """K(x, x′) = xᵀx′: paths are straight lines through 0 (book sec. 15.1)."""
+    """K(x, x′) = xᵀx′: paths are straight lines through 0 (book sec. 15.1).
+
+    >>> LinearKernel()(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]])).item()
+    11.0
+    """
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         return x @ second_points(x, y).mT
@@ -55,7 +59,11 @@ class _Stationary(nn.Module):
 
 
 class RBFKernel(_Stationary):
-    """K(x, x′) = exp(−‖x − x′‖² / 2s²) with length scale s: smooth, stationary paths (book sec. 15.1)."""
+    """K(x, x′) = exp(−‖x − x′‖² / 2s²) with length scale s: smooth, stationary paths (book sec. 15.1).
+
+    >>> RBFKernel()(torch.zeros(1, 2), torch.zeros(1, 2)).item()
+    1.0
+    """
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         scale = torch.exp(-self.log_length)
@@ -63,7 +71,11 @@ class RBFKernel(_Stationary):
 
 
 class OrnsteinUhlenbeckKernel(_Stationary):
-    """K(x, x′) = exp(−‖x − x′‖ / s) with length scale s: rough, stationary paths (book sec. 15.1)."""
+    """K(x, x′) = exp(−‖x − x′‖ / s) with length scale s: rough, stationary paths (book sec. 15.1).
+
+    >>> OrnsteinUhlenbeckKernel()(torch.zeros(1, 2), torch.zeros(1, 2)).item()
+    1.0
+    """
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         exact = "donot_use_mm_for_euclid_dist"  # a product rounds distances near 0 to 10⁻⁸, where K has its kink
@@ -72,7 +84,11 @@ class OrnsteinUhlenbeckKernel(_Stationary):
 
 
 class BrownianKernel(nn.Module):
-    """K(s, t) = min(s, t) on times s, t ≥ 0: Var y(t) = t, so it is not stationary (book sec. 15.1)."""
+    """K(s, t) = min(s, t) on times s, t ≥ 0: Var y(t) = t, so it is not stationary (book sec. 15.1).
+
+    >>> BrownianKernel()(torch.tensor([[1.0], [3.0]]), torch.tensor([[2.0]])).flatten().tolist()
+    [1.0, 2.0]
+    """
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         y = second_points(x, y)
@@ -83,7 +99,11 @@ class BrownianKernel(nn.Module):
 
 
 class FeatureKernel(nn.Module):
-    """K(x, x′) = φ(x)ᵀφ(x′), the covariance of wᵀφ(x) with weights w ~ N(0, I) (book eq. 15.1)."""
+    """K(x, x′) = φ(x)ᵀφ(x′), the covariance of wᵀφ(x) with weights w ~ N(0, I) (book eq. 15.1).
+
+    >>> FeatureKernel(lambda x: torch.cat([x, x**2], 1))(torch.tensor([[2.0]]), torch.tensor([[1.0]])).item()
+    6.0
+    """
 
     def __init__(self, features: Features) -> None:
         super().__init__()
@@ -98,7 +118,11 @@ class FeatureKernel(nn.Module):
 
 
 class ScaledKernel(nn.Module):
-    """v K(x, x′), the kernel of √v y(x)."""
+    """v K(x, x′), the kernel of √v y(x).
+
+    >>> ScaledKernel(RBFKernel(), variance=4.0)(torch.zeros(1, 2), torch.zeros(1, 2)).item()
+    4.0
+    """
 
     def __init__(self, kernel: Kernel, variance: float = 1.0) -> None:
         super().__init__()
@@ -125,7 +149,11 @@ class _CombinedKernel(nn.Module):
 
 
 class SumKernel(_CombinedKernel):
-    """K₁ + K₂ + …: the kernel of a sum of independent processes."""
+    """K₁ + K₂ + …: the kernel of a sum of independent processes.
+
+    >>> SumKernel(RBFKernel(), LinearKernel())(torch.ones(1, 2), torch.ones(1, 2)).item()
+    3.0
+    """
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         return torch.stack([kernel(x, y) for kernel in self.kernels]).sum(0)
@@ -135,7 +163,11 @@ class SumKernel(_CombinedKernel):
 
 
 class ProductKernel(_CombinedKernel):
-    """K₁ K₂ …, entrywise: the kernel of a product of independent processes of mean 0."""
+    """K₁ K₂ …, entrywise: the kernel of a product of independent processes of mean 0.
+
+    >>> ProductKernel(RBFKernel(), LinearKernel())(torch.ones(1, 2), torch.ones(1, 2)).item()
+    2.0
+    """
 
     def forward(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "m size"] | None = None) -> Float[Tensor, "n m"]:
         return torch.stack([kernel(x, y) for kernel in self.kernels]).prod(0)

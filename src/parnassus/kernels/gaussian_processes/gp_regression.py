@@ -17,7 +17,12 @@ from parnassus.short_repr import short_repr
 
 
 class GPPrediction(NamedTuple):
-    """Predictive moments of the value y(x) and of a noisy target t = y(x) + ε at each of m points."""
+    """Predictive moments of the value y(x) and of a noisy target t = y(x) + ε at each of m points.
+
+    >>> ones = torch.ones(5)
+    >>> GPPrediction(mean=torch.zeros(5, 1), variance=ones, target_variance=1.1 * ones).mean.shape
+    torch.Size([5, 1])
+    """
 
     mean: Float[Tensor, "m *outputs"]
     variance: Float[Tensor, " m"]
@@ -37,6 +42,11 @@ class GPRegression:
 
     The book calls eq. 15.10 the variance of t and omits σ². Targets may have several columns: independent outputs with
     the same kernel, which share their variances. `noise_variance` is σ².
+
+    >>> x = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    >>> model = GPRegression.fit(RBFKernel().double(), x, x, noise_variance=1e-6)
+    >>> model.predict(x).mean.detach().round(decimals=2).flatten().tolist()
+    [0.0, 1.0]
     """
 
     kernel: Kernel

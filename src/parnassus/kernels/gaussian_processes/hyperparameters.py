@@ -28,7 +28,11 @@ KernelT = TypeVar("KernelT", bound=TrainableKernel)
 
 @dataclass(frozen=True)
 class HyperparameterFit(Generic[KernelT]):
-    """The best kernel and noise variance, and the log marginal likelihood reached from each start."""
+    """The best kernel and noise variance, and the log marginal likelihood reached from each start.
+
+    >>> HyperparameterFit(RBFKernel(), 0.1, -3.0, torch.tensor([-3.0, -4.0])).noise
+    0.1
+    """
 
     kernel: KernelT
     noise_variance: float

@@ -13,7 +13,11 @@ from parnassus.kernels.training_dynamics.kernel_spectrum import KernelSpectrum
 
 @dataclass(frozen=True)
 class SelectedRatio:
-    """The best ratio ρ = σ²/v of noise to amplitude for one kernel, and its score (higher is better)."""
+    """The best ratio ρ = σ²/v of noise to amplitude for one kernel, and its score (higher is better).
+
+    >>> SelectedRatio(ratio=0.01, score=-1.2).ratio
+    0.01
+    """
 
     ratio: float
     score: float

@@ -23,7 +23,11 @@ def zero_mean(x: Float[Tensor, "n dim"]) -> Float[Tensor, " n"]:
 
 
 class SamplePaths(NamedTuple):
-    """Values of `count` sampled functions at n points, and the jitter added to their covariance."""
+    """Values of `count` sampled functions at n points, and the jitter added to their covariance.
+
+    >>> SamplePaths(values=torch.zeros(3, 10), jitter=0.0).values.shape
+    torch.Size([3, 10])
+    """
 
     values: Float[Tensor, "count n"]
     jitter: float
@@ -41,6 +45,10 @@ class GaussianProcess:
         (y(x_1), …, y(x_N)) ~ N(μ_N, K_N),   μ_N = (μ(x_n)),   K_N = (K(x_n, x_m))
 
     for any finitely many points.
+
+    >>> process = GaussianProcess(RBFKernel())
+    >>> process.variances(torch.zeros(3, 1)).tolist()
+    [1.0, 1.0, 1.0]
     """
 
     kernel: Kernel

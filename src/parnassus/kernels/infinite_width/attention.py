@@ -29,6 +29,10 @@ class Attention:
     Queries and keys are tied and their product is divided by d, not √d: the scores converge to a covariance, so the
     limit is Gaussian with a single head and for any row-wise ζ. W_Q adds nothing to Θ, since each of its entries moves
     the scores by O(1/d). Every position attends to every position.
+
+    >>> network = Network((Convolution(3), Attention(), Flatten(), Dense()))
+    >>> network.kernels(torch.ones(2, 1, 4, 4)).nngp.shape
+    torch.Size([2, 2])
     """
 
     weight_variance: float = 1.0
@@ -65,7 +69,11 @@ class Attention:
 
 
 class TiedAttention(nn.Module):
-    """ζ(Q Qᵀ / d) V over the positions of an image, with queries and values of the same width."""
+    """ζ(Q Qᵀ / d) V over the positions of an image, with queries and values of the same width.
+
+    >>> TiedAttention(3, 4, 1.0, 1.0, lambda scores: scores)(torch.zeros(2, 3, 5, 5)).shape
+    torch.Size([2, 4, 5, 5])
+    """
 
     def __init__(
         self, inputs: int, outputs: int, query_scale: float, value_scale: float, score: Callable[[Tensor], Tensor]

@@ -21,6 +21,10 @@ class CompiledLayer:
 
     A convolution with its ReLU takes about fifty passes over its kernels uncompiled. Reuse one `Compiled` object for a
     repeated block, so that it is compiled once.
+
+    >>> body = Network((Activation(ReLU()), Dense()))
+    >>> CompiledLayer(body, backend="eager").needs_variances
+    True
     """
 
     body: Network

@@ -22,6 +22,10 @@ class Convolution:
     with v = `weight_variance` and b = `bias_variance`. The image keeps its size by zero padding (the mean counts the
     zeros) or `circular` padding. Both positions shift together, so the entries p = p' depend on such entries only
     (Garriga-Alonso et al. 2019).
+
+    >>> network = Network((Convolution(3), Activation(ReLU()), Flatten(), Dense()))
+    >>> network.kernels(torch.ones(2, 1, 4, 4)).nngp.shape
+    torch.Size([2, 2])
     """
 
     size: int = 3
@@ -66,7 +70,11 @@ class Convolution:
 
 
 class ScaledConvolution(nn.Module):
-    """scale · (W ∗ x) + shift · β, with W and β from N(0, 1); the image size is preserved."""
+    """scale · (W ∗ x) + shift · β, with W and β from N(0, 1); the image size is preserved.
+
+    >>> ScaledConvolution(1, 4, 3, scale=1.0, shift=0.0)(torch.zeros(2, 1, 5, 5)).shape
+    torch.Size([2, 4, 5, 5])
+    """
 
     def __init__(
         self, inputs: int, outputs: int, size: int, scale: float, shift: float, *, circular: bool = False

@@ -15,6 +15,10 @@ class KernelState:
     `*positions` is empty for vectors, (h, w) for images with only the covariances of equal positions p = p', and
     (h, w, h, w) for images with all pairs of positions; `left` and `right` may then hold only the variances (h, w).
     `features` is the number of units where it is finite, at the inputs.
+
+    >>> one = torch.ones(1, 1)
+    >>> KernelState(nngp=one, ntk=None, left=one[0], right=one[0]).nngp.item()
+    1.0
     """
 
     nngp: Float[Tensor, "left right *positions"]

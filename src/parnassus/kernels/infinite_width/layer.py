@@ -57,6 +57,9 @@ class Dense:
 
     Σ ← v Σ + b and Θ ← Σ + v Θ, with v = `weight_variance` and b = `bias_variance`: the contribution of W and β, plus
     that of the layers below. The book's first layer does not divide by √d: `divide=False`.
+
+    >>> Network((Dense(2.0),)).kernels(torch.ones(1, 3)).nngp.item()
+    2.0
     """
 
     weight_variance: float = 1.0
@@ -103,7 +106,11 @@ def fan_in_factor(state: KernelState, *, divide: bool) -> int:
 
 @dataclass(frozen=True)
 class Activation:
-    """σ at every unit: Σ ← E σ(u)σ(v) and Θ ← Θ · E σ'(u)σ'(v), with (u, v) ~ N(0, Λ) of Σ (book eqs. 15.33-15.44)."""
+    """σ at every unit: Σ ← E σ(u)σ(v) and Θ ← Θ · E σ'(u)σ'(v), with (u, v) ~ N(0, Λ) of Σ (book eqs. 15.33-15.44).
+
+    >>> Network((Dense(), Activation(ReLU()), Dense())).kernels(torch.eye(2)).nngp.diagonal()
+    tensor([0.2500, 0.2500])
+    """
 
     nonlinearity: Nonlinearity
     mixes_positions: ClassVar[bool] = False
@@ -135,7 +142,11 @@ class Activation:
 
 
 class ScaledLinear(nn.Module):
-    """scale · W x + shift · β with W and β from N(0, 1), scaled in the forward pass (book eq. 15.26)."""
+    """scale · W x + shift · β with W and β from N(0, 1), scaled in the forward pass (book eq. 15.26).
+
+    >>> ScaledLinear(3, 4, scale=1.0, shift=0.0)(torch.zeros(2, 3)).shape
+    torch.Size([2, 4])
+    """
 
     def __init__(self, inputs: int, outputs: int, scale: float, shift: float) -> None:
         super().__init__()

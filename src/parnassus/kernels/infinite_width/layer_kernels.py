@@ -13,7 +13,12 @@ from parnassus.kernels.infinite_width.nonlinearity import Nonlinearity, normalis
 
 @dataclass(frozen=True)
 class LayerKernels:
-    """Covariances Σ⁰ … Σ^L of forward signals and Σ̇¹ … Σ̇^L of derivatives, between n and m inputs."""
+    """Covariances Σ⁰ … Σ^L of forward signals and Σ̇¹ … Σ̇^L of derivatives, between n and m inputs.
+
+    >>> layers = layer_kernels(2, ReLU(), torch.eye(3))
+    >>> layers.values.shape
+    torch.Size([3, 3, 3])
+    """
 
     values: Float[Tensor, "after n m"]
     derivatives: Float[Tensor, "depth n m"]

@@ -26,7 +26,11 @@ Tile: TypeAlias = tuple[int, int]
 
 
 class Kernels(NamedTuple):
-    """Σ(x, x'), the covariance of the outputs at random weights, and Θ(x, x'), the tangent kernel."""
+    """Σ(x, x'), the covariance of the outputs at random weights, and Θ(x, x'), the tangent kernel.
+
+    >>> Kernels(nngp=torch.eye(2), ntk=2 * torch.eye(2)).ntk.trace().item()
+    4.0
+    """
 
     nngp: Float[Tensor, "left right"]
     ntk: Float[Tensor, "left right"]
@@ -34,7 +38,12 @@ class Kernels(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """A chain of layers: `network.module(shape)` at finite width, `network.kernels(x)` at infinite width."""
+    """A chain of layers: `network.module(shape)` at finite width, `network.kernels(x)` at infinite width.
+
+    >>> network = Network((Dense(), Activation(ReLU()), Dense()))
+    >>> network.kernels(torch.zeros(5, 3)).ntk.shape, network.module((3,), 16)(torch.zeros(5, 3)).shape
+    (torch.Size([5, 5]), torch.Size([5, 1]))
+    """
 
     layers: tuple[Layer, ...]
 

@@ -24,6 +24,10 @@ class NNGP(_NetworkKernel):
     """Σ^L(x, x′), the covariance of the outputs of a network with random weights, as a kernel (book eq. 15.44).
 
     `GPRegression` with it is Bayesian inference in an infinitely wide network with a Gaussian prior on all weights.
+
+    >>> network = Network((Dense(), Activation(ReLU()), Dense()))
+    >>> NNGP(network)(torch.eye(2), torch.eye(2)).shape
+    torch.Size([2, 2])
     """
 
     def forward(self, x: Float[Tensor, "n *dim"], y: Float[Tensor, "m *size"] | None = None) -> Float[Tensor, "n m"]:
@@ -41,6 +45,10 @@ class NTK(_NetworkKernel):
     """K*(x, x′), the tangent kernel of a network, as a kernel (book eq. 15.98).
 
     Regression with it is the limit of training a wide network by gradient descent, up to its initial function.
+
+    >>> network = Network((Dense(), Activation(ReLU()), Dense()))
+    >>> NTK(network)(torch.eye(2), torch.eye(2)).shape
+    torch.Size([2, 2])
     """
 
     def forward(self, x: Float[Tensor, "n *dim"], y: Float[Tensor, "m *size"] | None = None) -> Float[Tensor, "n m"]:

@@ -18,6 +18,10 @@ class AveragePooling:
     """The mean over disjoint squares of `size` × `size` positions: f(q) = mean_{p in q} g(p).
 
     Σ ← mean_{p in q, p' in q'} Σ(p, p'), and likewise Θ.
+
+    >>> network = Network((Convolution(3), AveragePooling(2), Flatten(), Dense()))
+    >>> network.kernels(torch.ones(2, 1, 4, 4)).nngp.shape
+    torch.Size([2, 2])
     """
 
     size: int = 2
@@ -53,7 +57,12 @@ class AveragePooling:
 
 @dataclass(frozen=True)
 class GlobalAveragePooling:
-    """The mean over all positions: Σ ← mean_{p, p'} Σ(p, p'), and likewise Θ."""
+    """The mean over all positions: Σ ← mean_{p, p'} Σ(p, p'), and likewise Θ.
+
+    >>> network = Network((Convolution(3), GlobalAveragePooling(), Dense()))
+    >>> network.kernels(torch.ones(2, 1, 4, 4)).nngp.shape
+    torch.Size([2, 2])
+    """
 
     mixes_positions: ClassVar[bool] = True
     needs_variances: ClassVar[bool] = False
@@ -70,7 +79,11 @@ class GlobalAveragePooling:
 
 @dataclass(frozen=True)
 class Flatten:
-    """All channels and positions as one vector: Σ ← mean_p Σ(p, p), and likewise Θ."""
+    """All channels and positions as one vector: Σ ← mean_p Σ(p, p), and likewise Θ.
+
+    >>> Network((Convolution(3), Flatten(), Dense())).kernels(torch.ones(2, 1, 4, 4)).nngp.shape
+    torch.Size([2, 2])
+    """
 
     mixes_positions: ClassVar[bool] = False
     needs_variances: ClassVar[bool] = False

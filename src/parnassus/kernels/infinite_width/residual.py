@@ -20,6 +20,10 @@ class Residual:
     """g ↦ g + body(g): Σ ← Σ + Σ_body and Θ ← Θ + Θ_body.
 
     The body must end in a layer with weights: they have mean zero and make its outputs uncorrelated with g.
+
+    >>> body = Network((Activation(ReLU()), Dense()))
+    >>> Network((Dense(), Residual(body), Dense())).kernels(torch.eye(2)).nngp.shape
+    torch.Size([2, 2])
     """
 
     body: Network
@@ -51,7 +55,12 @@ class Residual:
 
 @dataclass(frozen=True)
 class Parallel:
-    """g ↦ Σ_b branch_b(g): kernels add if every branch ends in a layer with weights."""
+    """g ↦ Σ_b branch_b(g): kernels add if every branch ends in a layer with weights.
+
+    >>> branches = (Network((Dense(),)), Network((Dense(2.0),)))
+    >>> Network((Parallel(branches),)).kernels(torch.ones(1, 3)).nngp.item()
+    3.0
+    """
 
     branches: tuple[Network, ...]
     has_weights: ClassVar[bool] = True
@@ -85,7 +94,11 @@ class Parallel:
 
 
 class Branches(nn.Module):
-    """The sum of several modules applied to the same input."""
+    """The sum of several modules applied to the same input.
+
+    >>> Branches(nn.Identity(), nn.Identity())(torch.ones(1, 2)).tolist()
+    [[2.0, 2.0]]
+    """
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()

@@ -11,7 +11,11 @@ MIN_JITTER, MAX_JITTER = 1e-12, 1e-4
 
 
 class JitteredRoot(NamedTuple):
-    """Lower-triangular R and the jitter j with R Rᵀ = A + j I."""
+    """Lower-triangular R and the jitter j with R Rᵀ = A + j I.
+
+    >>> JitteredRoot(root=torch.eye(2), jitter=0.0).jitter
+    0.0
+    """
 
     root: Float[Tensor, "n n"]
     jitter: float

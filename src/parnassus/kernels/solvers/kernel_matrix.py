@@ -27,6 +27,10 @@ class KernelMatrix:
     It supports what solvers need of a symmetric matrix: `@`, a row `matrix[i]`, `diagonal()`. With several `devices`,
     each computes a part of the tiles, and results return to the device of x. Without y only tiles on and above the
     diagonal are computed. Not differentiable.
+
+    >>> matrix = KernelMatrix(RBFKernel(), torch.zeros(100, 2))
+    >>> matrix.shape
+    torch.Size([100, 100])
     """
 
     kernel: KernelFunction

@@ -22,7 +22,11 @@ TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-10}
 
 
 class Solution(NamedTuple):
-    """α with (K + σ²I) α = t, its worst relative residual, the steps taken, and the jitter added to σ²."""
+    """α with (K + σ²I) α = t, its worst relative residual, the steps taken, and the jitter added to σ².
+
+    >>> Solution(weights=torch.zeros(5, 1), residual=1e-12, steps=3, jitter=0.0).steps
+    3
+    """
 
     weights: Float[Tensor, "n *outputs"]
     residual: float
@@ -44,7 +48,13 @@ class LinearSolver(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CholeskySolver:
-    """By the Cholesky factor R Rᵀ = K + (σ² + jitter) I: n³/3 operations and twice the memory of K."""
+    """By the Cholesky factor R Rᵀ = K + (σ² + jitter) I: n³/3 operations and twice the memory of K.
+
+    >>> matrix = torch.eye(2, dtype=torch.float64)
+    >>> solution = CholeskySolver.from_matrix(matrix, noise=1.0).solve(torch.ones(2, 1, dtype=torch.float64))
+    >>> solution.weights.round(decimals=6).flatten().tolist()
+    [0.5, 0.5]
+    """
 
     matrix: Float[Tensor, "n n"]
     noise: float
@@ -76,7 +86,12 @@ class CholeskySolver:
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """P = L Lᵀ + δ I ≈ K + σ²I with L of low rank: P⁻¹ r = (r − L (δI + LᵀL)⁻¹ Lᵀ r) / δ (Woodbury)."""
+    """P = L Lᵀ + δ I ≈ K + σ²I with L of low rank: P⁻¹ r = (r − L (δI + LᵀL)⁻¹ Lᵀ r) / δ (Woodbury).
+
+    >>> matrix = torch.eye(4, dtype=torch.float64)
+    >>> Preconditioner.from_matrix(matrix, rank=2, noise=1.0).factor.shape
+    torch.Size([4, 2])
+    """
 
     factor: Float[Tensor, "n rank"]
     shift: float
@@ -107,6 +122,11 @@ class ConjugateGradients:
     """By preconditioned conjugate gradients: only products with K, which need not be stored.
 
     Each column of t is a separate system (see `optim.optimisers.conjugate_gradient`).
+
+    >>> matrix = torch.eye(2, dtype=torch.float64)
+    >>> solution = ConjugateGradients(matrix, noise=1.0).solve(torch.ones(2, 1, dtype=torch.float64))
+    >>> solution.weights.round(decimals=6).flatten().tolist()
+    [0.5, 0.5]
     """
 
     matrix: SymmetricMatrix

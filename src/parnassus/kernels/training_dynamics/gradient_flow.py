@@ -11,7 +11,11 @@ from parnassus.errors import check_non_negative
 
 
 class ModeConvergence(NamedTuple):
-    """Training progress per mode: the `remaining` fraction of the residual, and `gain` = (1 − remaining) / λ."""
+    """Training progress per mode: the `remaining` fraction of the residual, and `gain` = (1 − remaining) / λ.
+
+    >>> ModeConvergence(remaining=torch.tensor([0.1, 0.9]), gain=torch.tensor([0.9, 0.1])).remaining.argmin().item()
+    0
+    """
 
     remaining: Float[Tensor, " n"]
     gain: Float[Tensor, " n"]
@@ -26,6 +30,10 @@ class GradientFlow:
 
     With f_0 = 0 and t → ∞ the second is kernel regression k(x)ᵀ K⁻¹ y (book eq. 15.48). Modes with λ = 0 are never
     learned, so u(t) → y only if K is positive definite (the book omits this). Modes are sorted fastest first.
+
+    >>> flow = GradientFlow.from_kernel(torch.eye(2, dtype=torch.float64))
+    >>> flow.max_stable_learning_rate
+    2.0
     """
 
     rates: Float[Tensor, " n"]

@@ -28,6 +28,11 @@ class InfiniteEnsemble:
 
     with the NNGP kernel K of the initial outputs and the tangent kernel Θ. Outputs are Gaussian at every time, so their
     mutual information is computed without binning or sampling.
+
+    >>> network = Network((Dense(), Activation(Erf()), Dense()))
+    >>> x = torch.linspace(-1, 1, 4, dtype=torch.float64)[:, None]
+    >>> InfiniteEnsemble.fit(network, x, x[:, 0]).nngp.shape
+    torch.Size([4, 4])
     """
 
     network: Network

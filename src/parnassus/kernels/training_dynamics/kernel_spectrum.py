@@ -10,7 +10,11 @@ from torch import Tensor
 
 
 class AmplitudeFit(NamedTuple):
-    """The best amplitude v for a ratio σ²/v of noise to amplitude, and its log marginal likelihood per target."""
+    """The best amplitude v for a ratio σ²/v of noise to amplitude, and its log marginal likelihood per target.
+
+    >>> AmplitudeFit(log_likelihood=-1.5, amplitude=2.0).amplitude
+    2.0
+    """
 
     log_likelihood: float
     amplitude: float
@@ -18,7 +22,12 @@ class AmplitudeFit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KernelSpectrum:
-    """K = U diag(λ) Uᵀ on n points, λ_1 ≥ λ_2 ≥ … ≥ 0."""
+    """K = U diag(λ) Uᵀ on n points, λ_1 ≥ λ_2 ≥ … ≥ 0.
+
+    >>> spectrum = KernelSpectrum.from_matrix(torch.diag(torch.tensor([3.0, 1.0], dtype=torch.float64)))
+    >>> spectrum.effective_dimension(noise=1.0)
+    1.25
+    """
 
     eigenvalues: Float[Tensor, " n"]
     eigenvectors: Float[Tensor, "n n"]

@@ -110,7 +110,7 @@ def rbm_programs(model: RBM, _: "TrainedRun") -> Programs:
     step = "visible units, and uniform random numbers → visible units after one step of Gibbs sampling"
     return {
         "free_energy": Program(model.free_energy, {"v": v}, ("energy",), "visible units → free energy"),
-        "gibbs_step": Program(gibbs_step, inputs, ("v",), step),
+        "gibbs_step": Program(gibbs_step, inputs, ("v_next",), step),
     }
 
 

@@ -21,7 +21,7 @@ def recurrent_language_model_programs(model: RecurrentLanguageModel, _: TrainedR
     zeros = torch.zeros(2, model.network.num_layers, model.network.hidden_size)
     inputs = {"token": example_tokens(model.embedding.num_embeddings, 1), "hidden": zeros, "cell": zeros}
     about = "a token and the state before it, zeros at first → logits of the next token and the state"
-    return {"step": Program(step, inputs, ("logits", "hidden", "cell"), about)}
+    return {"step": Program(step, inputs, ("logits", "hidden_next", "cell_next"), about)}
 
 
 PROGRAMS = cast("dict[type[nn.Module], ProgramsOf]", {RecurrentLanguageModel: recurrent_language_model_programs})

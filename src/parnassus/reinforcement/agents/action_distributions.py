@@ -9,7 +9,11 @@ from torch import Tensor
 
 
 class Categorical(NamedTuple):
-    """One of finitely many actions: π(a|s) = softmax(logits)_a."""
+    """One of finitely many actions: π(a|s) = softmax(logits)_a.
+
+    >>> Categorical(torch.tensor([[0.0, 2.0]])).mode().tolist()
+    [1]
+    """
 
     logits: Float[Tensor, "*states actions"]
 
@@ -35,7 +39,11 @@ class Categorical(NamedTuple):
 
 
 class DiagonalGaussian(NamedTuple):
-    """Action vectors with independent Gaussian components: N(mean, diag e^{2 log_std})."""
+    """Action vectors with independent Gaussian components: N(mean, diag e^{2 log_std}).
+
+    >>> DiagonalGaussian(torch.tensor([[1.0, 2.0]]), torch.zeros(1, 2)).mode().tolist()
+    [[1.0, 2.0]]
+    """
 
     mean: Float[Tensor, "*states directions"]
     log_std: Float[Tensor, "*#states directions"]

@@ -25,6 +25,12 @@ class ActorCritic(nn.Module):
 
     The hidden layers of actors and critics are stacked, so that one batched product evaluates them all. With
     `normalize_observations`, running statistics standardise the input; they are buffers, saved with the model.
+
+    >>> from parnassus.reinforcement.environments.interface import Discrete
+    >>> model = ActorCritic(4, Discrete(2), num_learners=3)
+    >>> distribution, values = model(torch.zeros(3, 8, 4))
+    >>> values.shape
+    torch.Size([3, 8])
     """
 
     def __init__(

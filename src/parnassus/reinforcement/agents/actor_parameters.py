@@ -10,7 +10,12 @@ from parnassus.reinforcement.agents.actor_critic import ActorCritic
 
 
 class ActorParameters:
-    """θ of π_θ, one row per learner; the critic's weights, which share the stacks, are excluded."""
+    """θ of π_θ, one row per learner; the critic's weights, which share the stacks, are excluded.
+
+    >>> from parnassus.reinforcement.environments.interface import Discrete
+    >>> ActorParameters(ActorCritic(4, Discrete(2), num_learners=3)).read().shape[0]
+    3
+    """
 
     def __init__(self, model: ActorCritic) -> None:
         log_std = [] if model.log_std is None else [model.log_std]

@@ -10,7 +10,11 @@ from parnassus.reinforcement.fast.relu_network import MLPActivations, ReLUMLP
 
 
 class QNetwork(nn.Module):
-    """s ↦ (Q(s, a; θ))_a: the values of all actions in one pass, one network per learner (book sec. 18.3)."""
+    """s ↦ (Q(s, a; θ))_a: the values of all actions in one pass, one network per learner (book sec. 18.3).
+
+    >>> QNetwork(4, 2, hidden=(8,))(torch.zeros(1, 5, 4)).shape
+    torch.Size([1, 5, 2])
+    """
 
     def __init__(
         self, features: int, actions: int, *, hidden: Sequence[int] = (256, 256), num_learners: int = 1
@@ -36,6 +40,9 @@ class DuelingQNetwork(nn.Module):
     """A Q-network with two heads on shared hidden layers: Q(s, a) = V(s) + A(s, a) − mean_a' A(s, a').
 
     The state value is learned from every action (Wang et al. 2016).
+
+    >>> DuelingQNetwork(4, 2, hidden=(8,))(torch.zeros(1, 5, 4)).shape
+    torch.Size([1, 5, 2])
     """
 
     def __init__(

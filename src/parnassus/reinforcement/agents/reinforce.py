@@ -19,6 +19,10 @@ class EpisodeBatch:
     """One complete episode in every environment of each learner; steps after its end are not `active`.
 
     An episode truncated by a time limit ends there, and its return is that of the steps taken.
+
+    >>> ones = torch.ones(10, 1, 8)
+    >>> EpisodeBatch(torch.zeros(10, 1, 8, 4), ones.long(), ones, active=ones.bool()).rewards.sum().item()
+    80.0
     """
 
     observations: Float[Tensor, "steps learners envs features"]

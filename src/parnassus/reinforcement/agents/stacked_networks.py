@@ -17,6 +17,9 @@ class StackedLinear(nn.Module):
     """y_l = x_l W_l + b_l for every learner l.
 
     Weights are initialised orthogonally, scaled by `gain`, independently for each learner; biases are 0.
+
+    >>> StackedLinear(3, 4, 2)(torch.zeros(3, 5, 4)).shape
+    torch.Size([3, 5, 2])
     """
 
     def __init__(self, num_learners: int, inputs: int, outputs: int, *, gain: float = sqrt(2)) -> None:
@@ -31,7 +34,11 @@ class StackedLinear(nn.Module):
 
 
 class StackedMLP(nn.Module):
-    """x ↦ W_n σ(… σ(W_1 x + b_1) …) + b_n for every learner; `gain` scales the last layer's weights."""
+    """x ↦ W_n σ(… σ(W_1 x + b_1) …) + b_n for every learner; `gain` scales the last layer's weights.
+
+    >>> StackedMLP(3, [4, 8, 2])(torch.zeros(3, 5, 4)).shape
+    torch.Size([3, 5, 2])
+    """
 
     def __init__(
         self,

@@ -18,6 +18,11 @@ class StopOnRewardThreshold:
     episodes; only then are evaluation episodes with the most probable actions run, whose mean must reach it too. (With
     a thousand environments, the last hundred completed episodes are biased towards short ones.) `returns` are those of
     the evaluation, once solved.
+
+    >>> from parnassus.reinforcement.experiments.ppo import Experiment
+    >>> stop = StopOnRewardThreshold(Experiment(env="CartPole-v1", num_learners=2))
+    >>> stop.threshold
+    475.0
     """
 
     def __init__(self, experiment: MultiLearnerExperiment, device: torch.device | str = "cpu") -> None:

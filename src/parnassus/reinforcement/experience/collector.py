@@ -21,6 +21,11 @@ class Experience:
 
     `next_observations` are the successors of the steps, before any reset: the states whose values are used at
     a truncation.
+
+    >>> environments = make_environments("CartPole-v1", 8)
+    >>> experience = Collector(environments).collect(lambda x: torch.zeros(x.shape[:2], dtype=torch.int64), 5)
+    >>> experience.observations.shape
+    torch.Size([5, 1, 8, 4])
     """
 
     observations: Float[Tensor, "steps learners envs features"]
@@ -35,6 +40,11 @@ class Collector:
     """The environments of several learners, current observations and returns of completed episodes.
 
     All of this is in `state_dict`, so that an interrupted run continues in the middle of its episodes.
+
+    >>> collector = Collector(make_environments("CartPole-v1", 8), num_learners=2)
+    >>> experience = collector.collect(lambda x: torch.zeros(x.shape[:2], dtype=torch.int64), 5)
+    >>> experience.rewards.shape
+    torch.Size([5, 2, 4])
     """
 
     def __init__(self, environments: Environments, num_learners: int = 1) -> None:

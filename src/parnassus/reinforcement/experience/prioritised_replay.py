@@ -20,6 +20,9 @@ class PrioritisedReplayBuffer(ReplayBuffer):
 
     With β = 1 the weights make the weighted mean unbiased; β grows from its initial value to 1 during training. New
     transitions receive the largest priority so far.
+
+    >>> PrioritisedReplayBuffer(4, capacity=100, alpha=0.6).capacity
+    100
     """
 
     def __init__(

@@ -14,7 +14,14 @@ ROWS_AT_ONCE = 1024
 
 
 class ReplaySample(NamedTuple):
-    """Sampled transitions, their weights in the loss, and their indices in the buffer."""
+    """Sampled transitions, their weights in the loss, and their indices in the buffer.
+
+    >>> ones = torch.ones(1, 32)
+    >>> states = torch.zeros(1, 32, 4)
+    >>> transitions = Transitions(states, ones.long(), ones, 0.99 * ones, states, terminated=ones.bool())
+    >>> ReplaySample(transitions, weights=None, indices=ones.long()).indices.shape
+    torch.Size([1, 32])
+    """
 
     transitions: Transitions
     weights: Float[Tensor, "learners rows"] | None
@@ -34,6 +41,9 @@ class ReplayBuffer:
 
     A transition is one row of a table, (observation, next observation, action, reward, discount, terminated), so that a
     batch is gathered by one operation.
+
+    >>> ReplayBuffer(4, capacity=100).capacity
+    100
     """
 
     def __init__(

@@ -16,6 +16,10 @@ class RolloutBatch(NamedTuple):
     """A flattened rollout of each learner, one row per step and environment.
 
     `log_probs` are those of the policy that acted, `returns` the targets of the critic: Â + v.
+
+    >>> ones = torch.ones(1, 64)
+    >>> RolloutBatch(torch.zeros(1, 64, 4), ones.long(), -ones, ones, ones).returns.shape
+    torch.Size([1, 64])
     """
 
     observations: Float[Tensor, "learners rows features"]

@@ -20,6 +20,9 @@ class RunningMeanStd(nn.Module):
         mean = mean + δ m/(n + m),   M₂ = M₂ + M₂' + δ² nm/(n + m)
 
     The statistics are buffers, saved with the weights, so that a trained policy sees inputs as in training.
+
+    >>> RunningMeanStd(num_learners=1, features=4)(torch.zeros(1, 5, 4)).shape
+    torch.Size([1, 5, 4])
     """
 
     mean: Tensor
@@ -55,6 +58,9 @@ class RewardNormaliser(RunningMeanStd):
     """Rewards divided by the standard deviation of the running discounted return, as in VecNormalize.
 
     G ← γ G + r in every environment, from 0 at the beginning of an episode; the variance is that of G, not of r.
+
+    >>> RewardNormaliser(num_learners=1, n_envs=8, gamma=0.99).gamma
+    0.99
     """
 
     running: Tensor

@@ -19,6 +19,11 @@ class Transitions(NamedTuple):
 
     `rewards` are the discounted rewards of the next n steps, `discounts` γ^n, and `next_observations` the states after
     these steps; n is smaller where an episode ended before. `terminated` marks ends by the task, not by a time limit.
+
+    >>> ones = torch.ones(1, 32)
+    >>> states = torch.zeros(1, 32, 4)
+    >>> Transitions(states, ones.long(), ones, 0.99 * ones, states, terminated=ones.bool()).rewards.shape
+    torch.Size([1, 32])
     """
 
     observations: Float[Tensor, "learners rows features"]
@@ -35,6 +40,9 @@ class NStepTransitions:
         rewards = r_t + γ r_{t+1} + … + γ^{m−1} r_{t+m−1},   discounts = γ^m,   m = min(n, steps to the end)
 
     The last n − 1 steps of a chunk wait for the next chunk; they are part of `state_dict`.
+
+    >>> NStepTransitions(3, gamma=0.99).n
+    3
     """
 
     def __init__(self, n: int, *, gamma: float) -> None:

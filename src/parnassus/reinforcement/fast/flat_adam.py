@@ -22,6 +22,13 @@ class FlatAdam(FlatOptimizer, Adam):
     differently there. Collecting the state at every step takes longer than the step of some ten thousand weights; here
     parameters, gradients and state are one vector each. Before a step each learner's gradient is scaled down to
     `max_norm`, as by `clip_grad_norm_per_learner`. Step hooks are not called.
+
+    >>> theta = nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = FlatAdam([theta], lr=0.1)
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> round(theta.item(), 3)
+    0.9
     """
 
     moments = ("exp_avg", "exp_avg_sq")

@@ -30,6 +30,9 @@ class ReLUMLP(StackedMLP):
 
     For the fast pass call `forward_with_activations`, then `write_gradients`. Weights and biases are initialised
     uniformly in ±1/√inputs, as in nn.Linear, so that initial outputs are small.
+
+    >>> ReLUMLP(3, [4, 8, 2])(torch.zeros(3, 5, 4)).shape
+    torch.Size([3, 5, 2])
     """
 
     def __init__(self, num_learners: int, sizes: Sequence[int]) -> None:

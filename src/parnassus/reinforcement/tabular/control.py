@@ -16,7 +16,11 @@ from parnassus.reinforcement.tabular.epsilon_greedy_learners import LearningReco
 
 
 class NextStep(NamedTuple):
-    """Q(s', ·), the policy π(·|s') and the action a' sampled from it, in the next state."""
+    """Q(s', ·), the policy π(·|s') and the action a' sampled from it, in the next state.
+
+    >>> NextStep(torch.tensor([[1.0, 2.0]]), torch.tensor([[0.1, 0.9]]), torch.tensor([1])).action.item()
+    1
+    """
 
     q: Float[Tensor, "learners actions"]
     policy: Float[Tensor, "learners actions"]

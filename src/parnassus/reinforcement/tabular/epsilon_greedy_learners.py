@@ -16,7 +16,12 @@ from parnassus.reinforcement.tabular.step_sizes import StepSize
 
 @dataclass(frozen=True)
 class LearningRecord:
-    """The learned tables, and for every step its reward and whether the episode ended."""
+    """The learned tables, and for every step its reward and whether the episode ended.
+
+    >>> record = LearningRecord(torch.zeros(2, 6, 4), torch.ones(100, 2), torch.zeros(100, 2, dtype=torch.bool))
+    >>> record.q.shape
+    torch.Size([2, 6, 4])
+    """
 
     q: Float[Tensor, "learners states actions"]
     rewards: Float[Tensor, "steps learners"]
@@ -52,6 +57,13 @@ class TabularLearners:
     """ε-greedy interaction of independent learners with a process, and a record of their rewards.
 
     An object serves one call of a learning algorithm: it holds that call's initial states and record.
+
+    >>> process = GridWorld("..G").process
+    >>> start = torch.zeros_like(process.reward[:, 0, 0])
+    >>> start[0] = 1
+    >>> learners = TabularLearners(process, start, steps=100, epsilon=0.1, step_size=constant_step_size(0.5))
+    >>> td_control(learners, q_learning_value).q.shape[0]
+    1
     """
 
     def __init__(

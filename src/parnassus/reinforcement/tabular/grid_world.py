@@ -33,6 +33,9 @@ class GridWorld:
 
     `rewards` are those of stepping onto a letter, added to `step_reward`. With probability `slip_probability` a step
     goes to one of the two sides instead, half to each. Rows are separated by line breaks or "/".
+
+    >>> GridWorld("..G").gamma
+    1.0
     """
 
     layout: str

@@ -23,6 +23,10 @@ class MarkovDecisionProcess:
         Q(s, a) = Σ_s' P(s, a, s') (r(s, a, s') + γ V(s')),   V = 0 at a terminal state
 
     `allowed` marks the actions available in each state; it is ignored at terminal states.
+
+    >>> process = GridWorld("..G").process
+    >>> process.transition.shape
+    torch.Size([3, 4, 3])
     """
 
     transition: Float[Tensor, "states actions states"]

@@ -22,6 +22,10 @@ class MarkovRewardProcess:
         v = (1 − γP)⁻¹ r
 
     With γ = 1 values are finite where every state eventually reaches a terminal one.
+
+    >>> process = MarkovRewardProcess(torch.tensor([[0.0, 1.0], [0.0, 1.0]]), torch.tensor([1.0, 0.0]), gamma=0.9)
+    >>> process.gamma
+    0.9
     """
 
     transition: Float[Tensor, "states states"]

@@ -18,6 +18,10 @@ class Rollout:
 
     `rewards[t]` follows `actions[t]`: the figure calls it R_{t+1}. `next_states` are the successors of the steps,
     before any reset.
+
+    >>> zeros, done = torch.zeros(5, 2, dtype=torch.int64), torch.zeros(5, 2, dtype=torch.bool)
+    >>> Rollout(zeros, zeros, torch.ones(5, 2), zeros, done, done).rewards.sum().item()
+    10.0
     """
 
     states: Int[Tensor, "steps envs"]

@@ -20,6 +20,11 @@ class TrajectoryDistribution:
 
     `environment_probability` is the factor that does not depend on the policy. A path that terminates before T stays
     there: those steps are not `active` and have reward 0.
+
+    >>> one = torch.ones(1, 1)
+    >>> paths = TrajectoryDistribution(torch.zeros(1, 2).long(), one.long(), one, one.bool(), torch.ones(1))
+    >>> paths.rewards.sum().item()
+    1.0
     """
 
     states: Int[Tensor, "paths time"]  # one more than steps

@@ -21,7 +21,11 @@ MAX_SWEEPS = 100_000
 
 @dataclass(frozen=True)
 class PlanningResult:
-    """Values, action values and the greedy policy; `bound` is an upper bound of the values' error, ∞ if unknown."""
+    """Values, action values and the greedy policy; `bound` is an upper bound of the values' error, ∞ if unknown.
+
+    >>> value_iteration(GridWorld("..G").process).policy.shape[1]
+    4
+    """
 
     values: Float[Tensor, " states"]
     q: Float[Tensor, "states actions"]

@@ -27,6 +27,11 @@ class Attribution:
     """f(x) = base_values + Σ_j values_j for every row and output, with standard errors of the values (book eq. 17.2).
 
     `evaluations` counts the coalitions, or for gradient methods the inputs, evaluated per row.
+
+    >>> values = torch.tensor([[[0.25, -0.5]]])
+    >>> found = Attribution(torch.tensor([[0.5]]), values, torch.zeros(1, 1, 2), evaluations=4)
+    >>> found.prediction
+    tensor([[0.2500]])
     """
 
     base_values: Float[Tensor, "rows outputs"]

@@ -19,6 +19,10 @@ class ConditionalGaussianValue:
     Mean and covariance are the background's. The expectation is a mean over `num_draws` antithetic samples, exact for
     linear models; its error for other models appears as variance over seeds, see `average_repeats`. Rows must lie in
     the support of the Gaussian, which matters for a singular background.
+
+    >>> value = ConditionalGaussianValue(lambda x: x.sum(1, keepdim=True), torch.randn(50, 3))
+    >>> value.players
+    3
     """
 
     model: Model

@@ -23,6 +23,10 @@ class InterventionalValue:
     `groups` are the features (columns) that form each player; by default every feature is a player. Inputs are mixed
     and worths computed on the device of the background. `as_model` wraps any predictor as a `Model`;
     `interventional_value_function` does this and chooses the fastest implementation.
+
+    >>> value = InterventionalValue(lambda x: x.sum(1, keepdim=True), torch.zeros(10, 3))
+    >>> value(torch.ones(1, 3), torch.tensor([[True, True, False]])).flatten().tolist()
+    [2.0]
     """
 
     model: Model

@@ -43,6 +43,10 @@ class LinearFirstLayer:
     """v(S) = E_b f(x_S, b_∖S) where f(x) = rest(W x + c); equals `InterventionalValue` up to rounding.
 
     Computed on the device and in the dtype of W; worths are float64.
+
+    >>> value = LinearFirstLayer(nn.Linear(3, 8), nn.Linear(8, 1), torch.zeros(10, 3))
+    >>> value.players
+    3
     """
 
     first: nn.Linear

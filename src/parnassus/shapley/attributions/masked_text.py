@@ -33,6 +33,10 @@ class MaskedText(Generic[Token]):
 
     `replacements` are the mask tokens of the positions; without them missing tokens are omitted. The input to explain
     is `full_input`, z′ = (1, …, 1): all players present. A player with 0 is missing from every coalition.
+
+    >>> text = MaskedText(lambda texts: torch.tensor([[float(len(each))] for each in texts]), ("a", "good", "film"))
+    >>> text.keep_tokens([True, False, True])
+    ['a', 'film']
     """
 
     model: TextModel[Token]

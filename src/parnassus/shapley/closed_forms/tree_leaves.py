@@ -65,6 +65,12 @@ class Leaves:
 
     The first `num_slots` slots of a leaf are in use; the others have no bounds. `missing` is whether a missing value
     takes this path, `cover` the fraction of training rows that do, over all splits on the slot's feature.
+
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> x, y = torch.tensor([[0.0], [1.0]]), torch.tensor([5.0, 7.0])
+    >>> leaves = extract_leaves(DecisionTreeRegressor().fit(x.numpy(), y.numpy()))
+    >>> leaves.predict(x.double()).flatten().tolist()
+    [5.0, 7.0]
     """
 
     feature: Int[Tensor, "leaves slots"]

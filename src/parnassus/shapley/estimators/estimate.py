@@ -13,7 +13,11 @@ from parnassus.shapley.games.cooperative_games import CharacteristicFunction
 
 
 class ShapleyEstimate(NamedTuple):
-    """Estimated Shapley values and their standard errors, adjusted by `small_sample_errors` for small samples."""
+    """Estimated Shapley values and their standard errors, adjusted by `small_sample_errors` for small samples.
+
+    >>> ShapleyEstimate(values=torch.tensor([0.5, 0.25]), errors=torch.tensor([0.01, 0.02])).values.sum().item()
+    0.75
+    """
 
     values: Float[Tensor, "*games players"]
     errors: Float[Tensor, "*games players"]
