@@ -95,10 +95,12 @@ def a_body_must_be_indented() -> Correction:
     mean = torch.linspace(-3, 3, 1_000, dtype=torch.float64).view(500, 2)
 
     def draw(indent: str) -> Tensor:
-        names = {"reparametrise": reparametrise, "mean": mean}
+        names: dict[str, object] = {"reparametrise": reparametrise, "mean": mean}
         torch.manual_seed(0)
         exec(head + indent + body + call, names)  # noqa: S102 - the listing stands above
-        return names["z"]
+        z = names["z"]
+        assert isinstance(z, Tensor)
+        return z
 
     torch.manual_seed(0)
     noise = torch.randn(500, 2, dtype=torch.float64)
