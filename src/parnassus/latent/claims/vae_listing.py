@@ -92,16 +92,18 @@ def a_body_must_be_indented() -> Correction:
     """At the page break a method body lost its indentation, and the class does not compile (book sec. 6.3)."""
     head, body = "class Model:\n    def draw(self, mean):\n", "return reparametrise(mean, 0 * mean)\n"
     call = "z = Model().draw(mean)\n"
-    mean = torch.linspace(-3, 3, 1_000, dtype=torch.float64)
+    mean = torch.linspace(-3, 3, 1_000, dtype=torch.float64).view(500, 2)
 
     def draw(indent: str) -> Tensor:
-        names = {"reparametrise": reparametrise, "mean": mean}
+        names: dict[str, object] = {"reparametrise": reparametrise, "mean": mean}
         torch.manual_seed(0)
         exec(head + indent + body + call, names)  # noqa: S102 - the listing stands above
-        return names["z"]
+        z = names["z"]
+        assert isinstance(z, Tensor)
+        return z
 
     torch.manual_seed(0)
-    noise = torch.randn(1_000, dtype=torch.float64)
+    noise = torch.randn(500, 2, dtype=torch.float64)
     return Correction(
         printed=runs(lambda: draw(4 * " "), unless=SyntaxError),
         corrected=close(draw(8 * " ") - mean, noise, atol=1e-12),

@@ -52,14 +52,14 @@ def model_size_and_data_determine_the_generalisation_gap() -> Evidence:
     fewer = torch.stack([polynomial_errors(count, 9, draws=60, seed=1)[1].median() for count in (400, 100, 40, 16)])
     larger = torch.stack([polynomial_errors(20, degree, draws=60, seed=2)[1].median() for degree in (4, 8, 12, 16)])
     overfitted = partial(predict_polynomial, fit_polynomial(x[:12], y[:12], 11), 11)
-    ranges = {"x_range": (-1.0, 1.0), "y_range": (-4.0, 4.0)}
+    its_risk = expected_risk(squared_error, overfitted, sine_density, x_range=(-1.0, 1.0), y_range=(-4.0, 4.0))
     return all_of(
         no_gap_with_much_data=close(train, test, rtol=0.1),
         training_error_falls=less_equal(nested.diff(), 1e-12),
         test_error_rises_with_fewer_data=greater_equal(fewer.diff(), 0.0),
         test_error_rises_with_degree=greater_equal(larger.diff(), 0.0),
         not_below_the_noise=greater_equal(fewer.min(), 0.9 * SIGMA**2),
-        overfitted=greater_equal(expected_risk(squared_error, overfitted, sine_density, **ranges), 0.3),
+        risk_of_an_interpolating_polynomial=greater_equal(its_risk, 0.3),
         its_training_error=less_equal(empirical_risk(squared_error, overfitted, x[:12], y[:12]), 1e-6),
     )
 

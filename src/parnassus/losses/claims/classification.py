@@ -189,7 +189,8 @@ def distances_of_distributions_saturate_and_cross_entropy_does_not() -> Evidence
     def gradient(loss: Callable[[Tensor], Tensor], gap: float) -> Tensor:
         """The gradient's largest entry, where the first class is right and the second leads by `gap`."""
         z = torch.tensor([0.0, gap, 0.0], dtype=torch.float64)
-        return jacrev(loss)(z).abs().max()
+        largest: Tensor = jacrev(loss)(z).abs().max()
+        return largest
 
     right = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)
     losses: dict[str, Callable[[Tensor], Tensor]] = {

@@ -114,6 +114,11 @@ def l2_penalty_is_a_gaussian_prior() -> Evidence:
     )
 
 
+def count_elements(parameters: object) -> int:
+    assert isinstance(parameters, list)
+    return sum(each.numel() for each in parameters)
+
+
 @claim("Z3.15")
 def decoupled_weight_decay_differs_from_l2_for_adam() -> Evidence:
     """For SGD L2 penalty and decoupled decay agree; for Adam only decoupled decay is uniform (book sec. 2.2)."""
@@ -137,9 +142,11 @@ def decoupled_weight_decay_differs_from_l2_for_adam() -> Evidence:
     gradient = torch.tensor([3.0, -0.2], dtype=torch.float64)
     model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2))
     groups = weight_decay_groups(model, 0.3)
-    counts = [[sum(each.numel() for each in group["params"]), group["weight_decay"]] for group in groups]
+    decay = torch.tensor([group["weight_decay"] for group in groups])
+    counts = torch.tensor([count_elements(group["params"]) for group in groups])
     return all_of(
-        weights_decay_and_biases_do_not=close(torch.tensor(counts), torch.tensor([[20.0, 0.3], [14.0, 0.0]])),
+        weights_decay_and_biases_do_not=close(decay, torch.tensor([0.3, 0.0])),
+        numbers_of_weights_and_biases=close(counts, torch.tensor([20, 14])),
         equal_for_sgd=close(
             decay_weights(theta, learning_rate=0.1, weight_decay=0.3) - 0.1 * gradient,
             theta - 0.1 * l2_gradient(theta, gradient, 0.3),

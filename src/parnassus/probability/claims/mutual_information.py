@@ -107,7 +107,7 @@ def the_monte_carlo_divergence_is_unbiased() -> Evidence:
     means = [ratio[each].mean(-1) for each in draws]
     errors = torch.stack([(mean - exact).square().mean().sqrt() for mean in means])
     deviation = torch.stack([(mean.mean() - exact).abs() / (mean.std() / 20) for mean in means])
-    by_sampling = kl_by_sampling(lambda x: p.log()[x], lambda x: q.log()[x], draws[-1][0])
+    by_sampling = kl_by_sampling(lambda x: p.log()[x.long()], lambda x: q.log()[x.long()], draws[-1][0].double())
     return all_of(
         rate_one_over_root_n=rate(counts.double(), errors, -0.5, atol=0.05),
         size=close(errors, ((p * ratio.square()).sum() - exact.square()).sqrt() / counts.sqrt(), rtol=0.1),

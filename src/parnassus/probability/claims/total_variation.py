@@ -82,11 +82,13 @@ def total_variation_is_a_metric() -> Evidence:
     """Total variation is symmetric, zero only for equal distributions, and TV(P, Q) ≤ TV(P, R) + TV(R, Q)."""
     p, q, r = (random_distributions(2_000, 5, seed=seed) for seed in range(3))
     between = torch.lerp(p, q, 0.3)  # on the segment the triangle inequality is an equality
+    disjoint = torch.tensor([[2, 3, 5, 0, 0], [0, 0, 0, 9, 1]], dtype=torch.float64) / 10
     return all_of(
         symmetric=close(total_variation(q, p), total_variation(p, q)),
         triangle=less_equal(total_variation(p, q) - total_variation(p, r) - total_variation(r, q), 1e-15),
         equality=close(total_variation(p, between) + total_variation(between, q), total_variation(p, q), atol=1e-14),
         share=close(total_variation(p, between), 0.3 * total_variation(p, q), atol=1e-14),
+        one_for_disjoint_supports=close(total_variation(*disjoint), 1.0, atol=1e-15),
         zero_for_equal=close(total_variation(p, p), 0.0),
         positive_for_unequal=greater_equal(total_variation(p, q), 1e-3),
     )
