@@ -62,9 +62,10 @@ def the_cost_of_a_token_depends_on_what_is_kept() -> Evidence:
     next_token = torch.zeros(1, 1, dtype=torch.int64)
     for length in LENGTHS.tolist():
         tokens = torch.randint(VOCABULARY, (1, length))
-        (_, cache), (_, sums), (_, hidden) = (each.read(tokens) for each in (model, linear, recurrent))
-        for name, state in (("cache", cache), ("sums", sums), ("recurrent", hidden)):
-            numbers[name].append(stored_numbers(state))
+        cache, sums, hidden = model.read(tokens)[1], linear.read(tokens)[1], recurrent.read(tokens)[1]
+        numbers["cache"].append(stored_numbers(cache))
+        numbers["sums"].append(stored_numbers(sums))
+        numbers["recurrent"].append(stored_numbers(hidden))
         work["again"].append(multiplications(model, tokens))
         work["twice"].append(multiplications(model, tokens.repeat(1, 2)))
         work["cache"].append(multiplications(model, next_token, cache))

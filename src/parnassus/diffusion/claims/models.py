@@ -15,7 +15,7 @@ from parnassus.diffusion.continuous.sde import variance_exploding, variance_pres
 from parnassus.diffusion.models.ddpm import DDPM
 from parnassus.diffusion.models.score_model import ScoreModel
 from parnassus.diffusion.models.score_sde import ScoreSDE, continuous_score_matching
-from parnassus.diffusion.networks.mlp_denoisers import ResidualMLP, TimeMLP
+from parnassus.diffusion.networks.mlp_denoisers import ResidualBlock, ResidualMLP, TimeMLP
 from parnassus.diffusion.networks.noisy_classifier import NoisyClassifier
 from parnassus.diffusion.networks.score_networks import NoiseLevelMLP
 from parnassus.diffusion.networks.timestep_embedding import sinusoidal_embedding
@@ -39,12 +39,11 @@ class ExactNoise(nn.Module):
         return -noise_variance.sqrt() * MIXTURE.score(x, (1 - noise_variance).sqrt(), noise_variance.sqrt())
 
 
-def randomise(network: nn.Module) -> nn.Module:
+def randomise(network: nn.Module) -> None:
     """Double precision, and every parameter from N(0, 0.09), those that start at 0 too."""
     torch.manual_seed(0)
     for parameter in network.double().parameters():
         nn.init.normal_(parameter, std=0.3)
-    return network
 
 
 @claim("B13.2.4-8")
@@ -56,12 +55,13 @@ def mlp_denoisers_modulate_their_layers_by_the_time_step() -> Evidence:
     randomise(points)
     embedding, h = sinusoidal_embedding(t, 8).double(), x @ points.proj_in.weight.mT + points.proj_in.bias
     for time, layer in zip(points.times, points.layers, strict=True):
-        h = h + silu(h * (1 + embedding @ time.weight.mT + time.bias)) @ layer.weight.mT + layer.bias
+        h = h + layer(silu(h + h * time(embedding)))
     images, pixels = ResidualMLP((1, 2, 3), width=8, blocks=2), standard_normal(6, 1, 2, 3, seed=1)
     randomise(images)
     state = images.proj_in(pixels.flatten(1))
     condition = silu(images.condition(t, None))
     for block in images.blocks:
+        assert isinstance(block, ResidualBlock)
         scale, shift = (condition @ block.film.weight.mT + block.film.bias).split(8, 1)
         inner = block.expand(layer_norm(state, (8,)) * (1 + scale) + shift)
         state = state + block.contract(silu(inner))

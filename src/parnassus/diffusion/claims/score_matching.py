@@ -121,9 +121,11 @@ def best_coefficient(field: Callable[[Tensor], Tensor], std: float = NOISE**0.5)
     The loss is a parabola in a, known from three points.
     """
     x, noise = VARIANCE**0.5 * SIGNS[:, :1], SIGNS[:, 1:]
-    below, centre, above = (
-        denoising_score_matching(lambda y, a=a: a * field(y), x, noise, std=std).mean() for a in (-1.0, 0.0, 1.0)
-    )
+
+    def loss(a: float) -> Tensor:
+        return denoising_score_matching(lambda noisy: a * field(noisy), x, noise, std=std).mean()
+
+    below, centre, above = loss(-1.0), loss(0.0), loss(1.0)
     return (below - above) / (2 * (below + above - 2 * centre))
 
 

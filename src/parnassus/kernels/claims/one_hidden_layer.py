@@ -34,8 +34,8 @@ def hidden(draws: int, width: int, *, seed: int = 0, x: Tensor = UNIT) -> Tensor
     """Pre-activations W¹x of `draws` networks, (draws, width, inputs)."""
     torch.manual_seed(seed)
     module, _ = Dense(divide=False).module((x.shape[1],), draws * width)
-    units: Tensor = module.double()(x).detach()
-    return units.mT.unflatten(0, (draws, width))
+    units: Tensor = module.double()(x).detach().mT
+    return units.view(draws, width, len(x))
 
 
 def conditional_variance(nonlinearity: Nonlinearity, draws: int, width: int) -> Tensor:

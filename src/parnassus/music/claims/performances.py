@@ -71,7 +71,7 @@ def a_chord_and_a_louder_note_become_known_events() -> Evidence:
     )
 
 
-def enlarged(model: LanguageModel) -> LanguageModel:
+def enlarge_weights(model: LanguageModel) -> LanguageModel:
     """Double precision, with larger weights, so that predictions are far from uniform."""
     with torch.no_grad():
         for parameter in model.double().eval().parameters():
@@ -85,7 +85,7 @@ def enlarged(model: LanguageModel) -> LanguageModel:
 def a_music_transformer_knows_distances_but_no_positions() -> Evidence:
     """A repeated token has the same prediction everywhere, as in no model with absolute positions; order matters."""
     torch.manual_seed(0)
-    model, absolute = (enlarged(build(20, 16, width=16, heads=2, depth=2)) for build in (music_transformer, gpt))
+    model, absolute = (enlarge_weights(build(20, 16, width=16, heads=2, depth=2)) for build in (music_transformer, gpt))
     repeated, tokens = torch.full((1, 16), 7), torch.randint(20, (1, 16))
     reordered = torch.cat([tokens[:, :-1].flip(1), tokens[:, -1:]], 1)
     changed = tokens.clone()
@@ -105,7 +105,7 @@ def a_music_transformer_knows_distances_but_no_positions() -> Evidence:
 def streamed_notes_are_those_of_one_pass() -> Evidence:
     """Note by note from a cache, a continuation is the argmax of a pass over the piece so far (book sec. 10.1.2)."""
     torch.manual_seed(0)
-    model, prompt = enlarged(music_transformer(20, 40, width=16, heads=2, depth=2)), torch.randint(20, (3, 6))
+    model, prompt = enlarge_weights(music_transformer(20, 40, width=16, heads=2, depth=2)), torch.randint(20, (3, 6))
     streamed = torch.stack(list(islice(stream_tokens(model, prompt, greedy, 30), 25)), 1)
     piece = prompt
     for _ in range(25):

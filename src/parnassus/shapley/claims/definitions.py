@@ -107,7 +107,8 @@ def plots_lead_from_the_base_value_to_the_prediction() -> Evidence:
     """The bars of a waterfall are chained by their ends and sum to f(x); arrows of a force plot meet there."""
     values, names = torch.tensor([0.5, -1.2, 0.3]), ("a", "b", "c")
     bars = plot_waterfall(2.0, values, names).axes[0].patches
-    ends = sorted(sorted((float(bar.get_x()), float(bar.get_x() + bar.get_width()))) for bar in bars)
+    corners = [bar.get_patch_transform().transform(bar.get_path().vertices)[:, 0] for bar in bars]
+    ends = sorted([float(x.min()), float(x.max())] for x in corners)
     chain = [[1.6, 2.8], [2.0, 2.3], [2.3, 2.8]]  # 2 + 0.3 + 0.5 − 1.2
     force = plot_force(2.0, values, names).axes[0]
     edges = torch.cat([torch.tensor(patch.get_path().vertices)[:, 0].unique() for patch in force.patches])
