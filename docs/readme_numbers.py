@@ -21,7 +21,7 @@ def count_of_items(atlas: Atlas) -> str:
     implemented, no_code = sum(bool(row.symbols) for row in rows), sum(bool(row.no_code) for row in rows)
     return (
         f"So far {implemented} of {len(rows)} items of the texts are implemented ({no_code} need no implementation), "
-        f"with {len(atlas.experiments)} experiments, {kinds['claim']} claims and {kinds['erratum']} errata."
+        f"with {len(atlas.experiments)} experiments, {kinds['claim']:,} claims and {kinds['erratum']} errata."
     )
 
 

@@ -105,7 +105,7 @@ def causal_cosformer_has_the_cosine_weights() -> Evidence:
     horizon, rows = 33, []
     for i in range(TIME):
         products = [float(query[i].relu() @ key[j].relu()) * cos(pi * (i - j) / (2 * horizon)) for j in range(i + 1)]
-        rows.append(sum(p / sum(products) * value[j] for j, p in enumerate(products)))
+        rows.append(torch.tensor(products, dtype=torch.float64) / sum(products) @ value[: i + 1])
     distances = torch.tensor([0.0, 11.0, 33.0], dtype=torch.float64)
     cosines = torch.tensor([1.0, sqrt(3) / 2, 0.0], dtype=torch.float64)
     output = causal_cosformer_attention(query, key, value, horizon=horizon, chunk=6)
