@@ -63,7 +63,7 @@ class GPRegression:
             raise ValueError(
                 f"the noise variance σ² must be finite and non-negative; got noise={float(variance.detach())}"
             )
-        root, jitter = jittered_cholesky(kernel(x) + variance * torch.eye(len(x)).to(x))
+        root, jitter = jittered_cholesky(kernel(x) + variance * torch.eye(len(x), dtype=x.dtype, device=x.device))
         return cls(kernel, x, t, variance, root, _solve(root, t), jitter)
 
     def predict(self, x: Float[Tensor, "m size"]) -> GPPrediction:
