@@ -5,8 +5,8 @@
     python -m tests.mutants --report         the shares and the survivors so far
 
 Once, a run of all claims and tests records which of them execute each mutated statement. A mutation is then tried
-against these only, the fast ones first. What was recorded and the outcomes are stored in `.mutants/`: a mutation is
-tried again if it changed in the list, or after `--again`.
+against these only, the fast ones first, and against tests only where the claims pass. What was recorded and the
+outcomes are stored in `.mutants/`: a mutation is tried again if it changed in the list, or after `--again`.
 """
 
 import argparse
@@ -15,8 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from .mutations import Mutation, read_mutations
 from .recording import TARGET
@@ -26,6 +24,7 @@ from .trial import check_claims, check_tests, import_libraries, notices
 MAX_SECONDS = 30.0
 """Claims, and tests, are tried for this many seconds of their recorded time; the slowest are left out."""
 OUTCOMES = FOLDER / "outcomes.json"
+PYTEST = ("-q", "-m", "not slow and not network", "-p", "no:cacheprovider")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,39 +43,54 @@ def main(arguments: Sequence[str]) -> int:
     if options.record:
         for path in FOLDER.glob("*_of_*.json"):
             path.unlink()
-    if not options.report and record(end):
-        try_all(mutations, end)
+    if not options.report:
+        import_libraries()
+        for kind in ("claims", "tests"):  # tests are tried where no claim notices the mutation
+            if not (record(kind, mutations, end) and try_all(kind, mutations, end)):
+                break
     return report(mutations)
 
 
-def record(end: float) -> bool:
+def record(kind: str, mutations: Sequence[Mutation], end: float) -> bool:
     """Record the pieces that are missing or precede a mutation of their room; False if time ran out."""
-    rooms = sorted({each.room for each in read_mutations()})
-    pieces = [(kind, room) for room in rooms for kind in ("claims", "tests")] + [("tests", "contracts")]
-    for kind, room in pieces:
-        path = FOLDER / f"{kind}_of_{room}.json"
-        expected = sorted(each.name for each in read_mutations() if each.room == room)
-        if path.exists() and set(expected) <= set(load(FOLDER / f"recorded_{kind}_of_{room}.json").get("names", [])):
-            continue
-        if time.monotonic() > end:
-            return False
-        _say(f"recording the {kind} of {room}")
-        command = {
-            "claims": ["-m", "tests.mutants.recording", room],
-            "tests": ["-m", "pytest", "-p", "tests.mutants.recording", *PYTEST, f"tests/{room}"],
-        }[kind]
-        subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, *command],
-            cwd=ROOT,
-            env={**os.environ, TARGET: str(path), "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.DEVNULL,
-            check=False,  # a failing test is left out
-        )
-        store(FOLDER / f"recorded_{kind}_of_{room}.json", {"names": expected})
+    open_rooms = {each.room for each in remaining(kind, mutations)}
+    rooms = {each.room for each in read_mutations()} if kind == "claims" else open_rooms
+    for room in sorted(rooms) if open_rooms else ():
+        for piece in (room, "contracts") if kind == "tests" else (room,):
+            if time.monotonic() > end:
+                return False
+            record_piece(kind, piece)
     return True
 
 
-PYTEST = ("-q", "-m", "not slow and not network", "-p", "no:cacheprovider")
+def record_piece(kind: str, room: str) -> None:
+    """Record what the claims or tests of a room reach, unless this is known for all mutations of the room."""
+    path = FOLDER / f"{kind}_of_{room}.json"
+    known = load(FOLDER / "recorded.json")
+    expected = sorted(each.name for each in read_mutations() if each.room == room)
+    if path.exists() and set(expected) <= set(known.get(path.name, [])):
+        return
+    _say(f"recording the {kind} of {room}")
+    plugin = "tests.mutants.recording"
+    command = ["-m", plugin, room] if kind == "claims" else ["-m", "pytest", "-p", plugin, *PYTEST, f"tests/{room}"]
+    subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env={**os.environ, TARGET: str(path), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        check=False,  # a failing test is left out
+    )
+    store(FOLDER / "recorded.json", {**known, path.name: expected})
+
+
+def remaining(kind: str, mutations: Sequence[Mutation]) -> list[Mutation]:
+    """The mutations to be tried with the claims or tests: not yet tried, and not noticed by claims."""
+    outcomes = load(OUTCOMES)
+    return [
+        each
+        for each in mutations
+        if kind not in (outcome := outcomes.get(each.name, {})) and not outcome.get("claims", False)
+    ]
 
 
 def reaching(kind: str) -> dict[str, list[str]]:
@@ -96,51 +110,43 @@ def reaching(kind: str) -> dict[str, list[str]]:
     return by_mutation
 
 
-def try_all(mutations: Sequence[Mutation], end: float) -> None:
-    """Try the mutations that were not tried yet until the time is over."""
-    checks = {"claims": (check_claims, reaching("claims")), "tests": (check_tests, reaching("tests"))}
-    outcomes, is_sound = load(OUTCOMES), False
-    import_libraries()
-    for mutation in mutations:
-        if mutation.name in outcomes:
-            continue
+def try_all(kind: str, mutations: Sequence[Mutation], end: float) -> bool:
+    """Try the mutations that were not tried yet with claims or tests; False if time ran out."""
+    check, names = {"claims": check_claims, "tests": check_tests}[kind], reaching(kind)
+    is_sound = False
+    for mutation in remaining(kind, mutations):
         if time.monotonic() > end:
-            return
-        outcome: dict[str, Any] = {"kind": mutation.kind}
-        for kind, (check, names) in checks.items():
-            selected = names.get(mutation.name, [])
-            if not is_sound and selected and notices(None, check, selected):
-                raise RuntimeError(f"the {kind} that reach {mutation.name} fail without it: mend them first")
-            outcome[kind] = bool(selected) and notices(mutation, check, selected)
-            outcome[f"number of {kind}"] = len(selected)
-        is_sound = True
-        outcomes[mutation.name] = outcome
+            return False
+        selected = names.get(mutation.name, [])
+        if not is_sound and selected and notices(None, check, selected):
+            raise RuntimeError(f"the {kind} that reach {mutation.name} fail without it: mend them first")
+        is_sound = is_sound or bool(selected)
+        outcomes = load(OUTCOMES)
+        outcome = outcomes.setdefault(mutation.name, {"kind": mutation.kind})
+        outcome[kind] = bool(selected) and notices(mutation, check, selected)
+        outcome[f"number of {kind}"] = len(selected)
         store(OUTCOMES, outcomes)
-        _say(f"{_verdict(outcome)}  {mutation.name}")
-
-
-def _verdict(outcome: dict[str, Any]) -> str:
-    kinds = [kind for kind in ("claims", "tests") if outcome[kind]]
-    return f"{' and '.join(kinds) or 'SURVIVES':<16}"
+        _say(f"{'noticed by' if outcome[kind] else 'survives'} {kind}: {mutation.name}")
+    return True
 
 
 def report(mutations: Sequence[Mutation]) -> int:
-    """Print the shares and what survives; 1 if a mutation of the list has not been tried."""
+    """Print what survives and the shares; 1 if a mutation of the list has not been tried."""
     outcomes = load(OUTCOMES)
     tried = {each.name: outcomes[each.name] for each in mutations if each.name in outcomes}
+    done = {name: each for name, each in tried.items() if each["claims"] or "tests" in each}
     for name, outcome in tried.items():
-        if not (outcome["claims"] and outcome["tests"]):
-            counts = f"{outcome['number of claims']} claims, {outcome['number of tests']} tests reach it"
-            _say(f"{_verdict(outcome)}  {name} ({counts})")
-    total = len(tried)
-    for title, noticed in (
-        ("claims or tests", [each["claims"] or each["tests"] for each in tried.values()]),
-        ("claims alone", [each["claims"] for each in tried.values()]),
-        ("tests alone", [each["tests"] for each in tried.values()]),
+        if not outcome["claims"]:
+            verdict = {True: "tests only", False: "SURVIVES", None: "tests not tried"}[outcome.get("tests")]
+            counts = f"reached by {outcome['number of claims']} claims, {outcome.get('number of tests', '?')} tests"
+            _say(f"{verdict}: {name} ({counts})")
+    for title, noticed, total in (
+        ("claims or tests", sum(each["claims"] or each["tests"] for each in done.values()), len(done)),
+        ("claims alone", sum(each["claims"] for each in tried.values()), len(tried)),
     ):
-        _say(f"noticed by {title}: {sum(noticed)} of {total} ({100 * sum(noticed) / max(total, 1):.1f} %)")
-    _say(f"tried: {total} of {len(mutations)} mutations")
-    return int(total < len(mutations))
+        _say(f"noticed by {title}: {noticed} of {total} ({100 * noticed / max(total, 1):.1f} %)")
+    _say(f"tried: {len(done)} of {len(mutations)} mutations")
+    return int(len(done) < len(mutations))
 
 
 def _say(line: str) -> None:

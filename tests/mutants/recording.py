@@ -1,4 +1,4 @@
-"""Records which claims and tests execute each mutated statement, room by room. It is also the plugin of pytest for that.
+"""Records which claims and tests execute each mutated statement, room by room; for tests as a plugin of pytest.
 
 The result of a piece, the claims or the tests of one room, maps each claim or test to its seconds and to the names of
 the mutations that it reaches. Those that fail on the unchanged source are left out.
