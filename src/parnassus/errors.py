@@ -37,6 +37,14 @@ def check_at_least_one(**values: float) -> None:
             raise ValueError(f"{name} must be at least 1; got {name}={value}")
 
 
+def check_same_shape(**tensors: "Tensor") -> None:
+    """Raise a ValueError unless all shapes are equal: (n, 1) and (n,) would broadcast to n × n values."""
+    shapes = [(*each.shape,) for each in tensors.values()]
+    if len(set(shapes)) > 1:
+        names, received = " and ".join(tensors), " and ".join(map(str, shapes))
+        raise ValueError(f"{names} must have the same shape; got {received}")
+
+
 def check_indices(size: int, /, **indices: "Tensor") -> None:
     """Raise a ValueError unless every index is from 0 to size − 1; an empty tensor is valid."""
     for name, values in indices.items():

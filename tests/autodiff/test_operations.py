@@ -191,3 +191,15 @@ def test_invalid_shapes_raise_value_error() -> None:
         ad.total(x, 2)
     with pytest.raises(ValueError, match="labels must be 2 integers from 0 to 2; got shape"):
         ad.cross_entropy(x, np.array([0, 3]))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e15, -1e15])
+def test_cross_entropy_does_not_depend_on_an_offset_of_the_logits(offset: float) -> None:
+    z = np.array([[0.0, 1.0, 2.0], [2.0, 0.0, 0.0]])
+    labels = np.array([1, 2])
+    expected = np.log(np.exp(z).sum(1)) - z[[0, 1], labels]
+    assert ad.cross_entropy(z + offset, labels) == pytest.approx(expected.mean(), rel=1e-14)
+    np.testing.assert_allclose(ad.softmax(z + offset), np.exp(z) / np.exp(z).sum(1, keepdims=True), rtol=1e-14)
+    _, (gradient,) = ad.value_and_gradients(lambda x: ad.cross_entropy(x, labels), z + offset)
+    one_hot = np.eye(3)[labels]
+    np.testing.assert_allclose(gradient, (np.exp(z) / np.exp(z).sum(1, keepdims=True) - one_hot) / 2, rtol=1e-13)

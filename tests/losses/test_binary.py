@@ -1,5 +1,6 @@
 """Binary cross-entropy against torch and for extreme logits."""
 
+from inspect import unwrap
 from math import log
 
 import pytest
@@ -49,3 +50,24 @@ def test_targets_outside_the_unit_interval_raise_value_error(target: float) -> N
     for function in (binary_cross_entropy, binary_cross_entropy_gradient):
         with pytest.raises(ValueError, match=r"targets must lie in \[0, 1\]; got"):
             function(torch.zeros(2), targets)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_confident_losses_keep_their_digits(dtype: torch.dtype) -> None:
+    """At a logit of 20 the loss is 2·10⁻⁹; log(1 + e^a) − a rounds it to 0 in float32."""
+    logits = torch.tensor([20.0, -20.0, 40.0, 3e4], dtype=dtype, requires_grad=True)
+    targets = torch.tensor([1.0, 0.0, 1.0, 1.0], dtype=dtype)
+    margin = ((2 * targets - 1) * logits.detach()).double()
+    loss = binary_cross_entropy(logits, targets)
+    torch.testing.assert_close(loss.double(), torch.log1p(torch.exp(-margin)), rtol=4 * torch.finfo(dtype).eps, atol=0)
+    loss.sum().backward()
+    assert logits.grad is not None
+    exact = (1 - 2 * targets.double()) * torch.sigmoid(-margin)
+    torch.testing.assert_close(logits.grad.double(), exact, rtol=8 * torch.finfo(dtype).eps, atol=0)
+    gradient = binary_cross_entropy_gradient(logits.detach(), targets)
+    torch.testing.assert_close(gradient.double(), exact, rtol=8 * torch.finfo(dtype).eps, atol=0)
+
+
+def test_targets_are_not_broadcast() -> None:
+    with pytest.raises(ValueError, match=r"logits and targets must have the same shape; got \(5,\) and \(1,\)"):
+        unwrap(binary_cross_entropy)(torch.zeros(5), torch.ones(1))  # without the shape checks of the tests

@@ -1,9 +1,11 @@
 """Softmax, cross-entropy and accuracy against torch and for extreme logits."""
 
+from inspect import unwrap
 from math import log
 
 import pytest
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from parnassus.losses import (
@@ -88,3 +90,45 @@ def test_accuracy_of_a_class_without_examples_is_nan() -> None:
 def test_cross_entropy_with_out_of_range_labels_raises_value_error(label: int) -> None:
     with pytest.raises(ValueError, match=rf"labels must lie between 0 and 9; got .*{label}"):
         cross_entropy(torch.zeros(2, 10), torch.tensor([3, label]))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "offset"),
+    [
+        (torch.bfloat16, 100.0),
+        (torch.float16, 2_000.0),
+        (torch.float32, 1e6),
+        (torch.float32, 1e8),
+        (torch.float32, -1e8),
+    ],
+)
+def test_an_offset_of_the_logits_does_not_matter(dtype: torch.dtype, offset: float) -> None:
+    """The values and gradients of the float64 reference, to the precision of the dtype."""
+    exact = torch.tensor([0.0, 0.0, -8.0], dtype=torch.float64, requires_grad=True)
+    logits = (exact.detach() + offset).to(dtype).requires_grad_()
+    reference = (exact + (logits.detach().double() - offset - exact.detach())).log_softmax(0)
+    labels = torch.tensor(1)
+    tolerance = 4 * torch.finfo(dtype).eps
+    torch.testing.assert_close(log_softmax(logits).double(), reference, rtol=tolerance, atol=tolerance)
+    cross_entropy(logits, labels).backward()
+    (-reference[1]).backward()
+    assert logits.grad is not None
+    assert exact.grad is not None
+    torch.testing.assert_close(logits.grad.double(), exact.grad, rtol=tolerance, atol=tolerance)
+
+
+def test_confident_losses_keep_their_digits() -> None:
+    """At a margin of 40 the loss is e⁻⁴⁰, which log Σ exp − z rounds to 0 in float64 too."""
+    logits = torch.tensor([0.0, -40.0], dtype=torch.float64) + 1e3
+    assert float(cross_entropy(logits, torch.tensor(1))) == pytest.approx(40.0, rel=1e-15)
+    assert float(soft_cross_entropy(logits, torch.tensor([0.0, 1.0], dtype=torch.float64))) == pytest.approx(40.0)
+
+
+@pytest.mark.parametrize("labels", [torch.tensor([1]), torch.tensor([[1] * 5]), torch.tensor(1), torch.tensor([1] * 4)])
+def test_labels_are_not_broadcast(labels: Tensor) -> None:
+    logits = torch.zeros(5, 3)
+    for function in (cross_entropy, accuracy, accuracy_per_class):
+        with pytest.raises(ValueError, match="labels must have the shape of logits without the last axis; got"):
+            unwrap(function)(logits, labels)  # without the shape checks of the tests
+    with pytest.raises(ValueError, match="logits and probabilities must have the same shape"):
+        unwrap(soft_cross_entropy)(logits, torch.tensor([[0.5, 0.5, 0.0]]))

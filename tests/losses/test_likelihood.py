@@ -53,3 +53,10 @@ def test_invalid_input_raises_value_error() -> None:
         laplace_nll(PREDICTION, TARGET, scale=-1.0)
     with pytest.raises(ValueError, match="tails=-1"):
         bernoulli_nll(torch.tensor(0.0), heads=1, tails=-1)
+
+
+def test_gradient_of_the_fitted_deviation_is_zero_at_a_perfect_fit() -> None:
+    prediction = torch.ones(3, requires_grad=True)
+    normal_std_mle(prediction, torch.ones(3)).backward()
+    assert prediction.grad is not None
+    assert prediction.grad.tolist() == [0.0, 0.0, 0.0]

@@ -66,3 +66,26 @@ def test_invalid_input_raises_value_error() -> None:
         find_norm_violation(l1_norm, 0, generator=generator, num_trials=5)
     with pytest.raises(ValueError, match=r"one value per vector; got shape \(6, 2\) for 6 vectors"):
         find_norm_violation(torch.abs, 2, generator=generator, num_trials=6)
+
+
+@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 3.0, torch.inf])
+def test_gradients_match_torch_and_are_zero_at_the_origin(order: float) -> None:
+    x = X.clone()
+    x[1], x[2, :3] = 0, 0
+    ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+    p_norm(ours, order=order).sum().backward()
+    torch.linalg.vector_norm(theirs, order, dim=-1).sum().backward()
+    assert ours.grad is not None
+    assert theirs.grad is not None
+    torch.testing.assert_close(ours.grad, theirs.grad)
+    assert not bool(ours.grad[1].any())
+
+
+def test_l2_norm_neither_overflows_nor_underflows() -> None:
+    x = torch.tensor([[3e30, 4e30], [3e-30, 4e-30], [torch.inf, 1.0]], requires_grad=True)
+    norm = l2_norm(x)
+    torch.testing.assert_close(norm[:2], torch.tensor([5e30, 5e-30]))
+    assert float(norm[2].detach()) == torch.inf
+    norm[:2].sum().backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad[:2], torch.tensor([[0.6, 0.8], [0.6, 0.8]]))

@@ -1,5 +1,7 @@
 """Regression losses: known values, comparison with torch, and minimisers."""
 
+from inspect import unwrap
+
 import pytest
 import torch
 from torch.nn import functional
@@ -13,7 +15,6 @@ from parnassus.losses import (
     mean_squared_error,
     squared_error,
 )
-from parnassus.losses.regression import check_same_shape
 from parnassus.probability import standard_normal
 
 V = standard_normal(30, 4)
@@ -77,7 +78,7 @@ def test_gradient_of_half_squared_error_is_the_residual() -> None:
 
 
 def test_equal_shapes_are_accepted() -> None:
-    check_same_shape(torch.zeros(3, 2), torch.ones(3, 2))
+    assert squared_error(torch.zeros(3, 2), torch.ones(3, 2)).tolist() == [2.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -92,4 +93,4 @@ def test_unequal_or_empty_shapes_raise_value_error(
     prediction: tuple[int, ...], target: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        check_same_shape(torch.zeros(prediction), torch.zeros(target))
+        unwrap(squared_error)(torch.zeros(prediction), torch.zeros(target))  # without the shape checks of the tests

@@ -34,3 +34,10 @@ def test_shift_adds_its_square_and_bias_decreases_with_sample_size() -> None:
 def test_single_row_raises_value_error() -> None:
     with pytest.raises(ValueError, match="two rows; got 1 real and 5 samples"):
         frechet_distance(torch.zeros(1, 2), torch.zeros(5, 2))
+
+
+def test_one_feature_has_the_closed_form() -> None:
+    """(μ₁ − μ₂)² + (σ₁ − σ₂)²."""
+    x, y = standard_normal(50, 1), 2 * standard_normal(70, 1, seed=1) + 3
+    expected = (x.mean() - y.mean()) ** 2 + (x.std() - y.std()) ** 2
+    assert frechet_distance(x, y) == pytest.approx(float(expected))

@@ -1,4 +1,4 @@
-"""Environments without a time limit whose episodes do not end."""
+"""Environments without a time limit: episodes are truncated, in training as in evaluation."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +12,13 @@ from torch import Tensor
 from parnassus.reinforcement.agents.reinforce import collect_episodes
 from parnassus.reinforcement.commands.record_episodes import MIN_WIDTH, EpisodeFrame, Renderer, add_title, play_episodes
 from parnassus.reinforcement.commands.trained_agents import AgentExperiment, TrainedAgents
-from parnassus.reinforcement.environments import BrokenEnvironmentError, GymnasiumEnvironments
+from parnassus.reinforcement.environments import BrokenEnvironmentError, GymnasiumEnvironments, make_environments
 from parnassus.reinforcement.environments import gymnasium as module
 from parnassus.reinforcement.evaluation.episode_returns import episode_returns
 from parnassus.reinforcement.experiments.ppo import Experiment
 
 gymnasium: Any = pytest.importorskip("gymnasium")
-MESSAGE = "an episode has not ended after 30 steps: .* max_episode_steps"
+MESSAGE = "an episode has not ended after max_episode_steps=30 steps"
 
 
 class EndlessEnv(gymnasium.Env):  # type: ignore[misc]  # gymnasium is optional
@@ -65,21 +65,44 @@ def test_time_limit_of_the_environment_overrides_the_maximum() -> None:
     ]
 
 
-def test_endless_episode_raises_broken_environment_error() -> None:
+def test_episodes_without_a_time_limit_are_truncated() -> None:
+    environments = GymnasiumEnvironments("Waiting-v0", 2)
+    environments.reset()
+    for step in range(1, 91):
+        result = environments.step(torch.tensor([0, int(step == 10)]))
+        assert result.terminated.tolist() == [False, step == 10]
+        assert result.truncated.tolist() == [step % 30 == 0, step > 10 and (step - 10) % 30 == 0]
+    assert episode_returns(GymnasiumEnvironments("Waiting-v0", 2), constant_actor(0)).tolist() == [[30.0] * 2]
+
+
+def test_environments_that_do_not_truncate_raise_broken_environment_error() -> None:
     for collect in (episode_returns, collect_episodes):
+        environments = GymnasiumEnvironments("Limited-v0", 3)
+        environments.max_episode_steps = 30
         with pytest.raises(BrokenEnvironmentError, match=MESSAGE):
-            collect(GymnasiumEnvironments("Waiting-v0", 3), constant_actor(0))
+            collect(environments, constant_actor(0))
+
+
+def test_environment_of_a_module_is_registered_by_importing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_environments.py").write_text(
+        "import gymnasium\nfrom gymnasium.envs.classic_control import CartPoleEnv\n"
+        "gymnasium.register('OwnPole-v0', entry_point=CartPoleEnv)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    returns = episode_returns(make_environments("own_environments:OwnPole-v0", 2), constant_actor(0))
+    assert bool((returns < 30).all())
+    del gymnasium.registry["OwnPole-v0"]
 
 
 def test_endless_animation_raises_broken_environment_error(tmp_path: Path) -> None:
-    experiment = Experiment(env="Waiting-v0", num_learners=1)
+    experiment = Experiment(env="Limited-v0", num_learners=1)
     model = experiment.model()
     with torch.no_grad():
         model.actor_head.bias.copy_(torch.tensor([[[10.0, -10.0]]]))  # prefers action 0
     trained = TrainedAgents(tmp_path, cast("AgentExperiment", experiment), model, torch.device("cpu"))
-    renderer = Renderer(
-        GymnasiumEnvironments("Waiting-v0", 1), lambda _observation, _action: np.zeros((4, 4, 3), np.uint8), 0.1
-    )
+    environments = GymnasiumEnvironments("Limited-v0", 1)
+    environments.max_episode_steps = 30
+    renderer = Renderer(environments, lambda _observation, _action: np.zeros((4, 4, 3), np.uint8), 0.1)
     with pytest.raises(BrokenEnvironmentError, match=MESSAGE):
         list(play_episodes(trained, renderer, 0, 1))
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 
 from parnassus.autodiff.derivative_rules import Array, Operation, Term, elementwise, shape_of
-from parnassus.autodiff.operations import add, erf, exp, mean, multiply, reshape, step, subtract, take, total
+from parnassus.autodiff.operations import add, erf, mean, multiply, reshape, step, subtract, take, total
 
 
 def _sigmoid(x: Array) -> Array:
@@ -45,29 +45,37 @@ def _log_sum_exp(x: Array) -> Array:
     return np.asarray((np.log(np.exp(x - maximum).sum(-1, keepdims=True)) + maximum)[..., 0])
 
 
+def _softmax(x: Array) -> Array:
+    exponentials = np.exp(x - x.max(-1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(-1, keepdims=True))
+
+
+softmax = Operation(
+    "softmax",
+    _softmax,
+    (lambda g, y, _x: y * (g - _column(total(g * y, -1))),),
+    (lambda t, y, _x: y * (t - _column(total(t * y, -1))),),
+)
+"""exp(x_i) / Σ_j exp(x_j) over the last axis, with the symmetric Jacobian diag(p) − p pᵀ (book eq. 1.19)."""
+
 log_sum_exp = Operation(
     "log Σ exp",
     _log_sum_exp,
-    (lambda g, y, x: _column(g) * exp(x - _column(y)),),
-    (lambda t, y, x: total(t * exp(x - _column(y)), -1),),
+    (lambda g, _y, x: _column(g) * softmax(x),),
+    (lambda t, _y, x: total(t * softmax(x), -1),),
 )
 """log Σ_j exp(x_j) over the last axis, without overflow; its gradient is the softmax (book sec. 1.4)."""
 
 
-def softmax(x: Term) -> Term:
-    """exp(x_i) / Σ_j exp(x_j) over the last axis (book eq. 1.19)."""
-    return exp(subtract(x, _column(log_sum_exp(x))))
-
-
 def cross_entropy(logits: Term, labels: Int[np.ndarray, " batch"]) -> Term:
-    """Mean over the rows of log Σ_j exp(z_j) − z_k, the cross-entropy of softmax(z) at the label k (book eq. 1.20)."""
+    """Mean over the rows of log Σ_j exp(z_j − z_k), the cross-entropy of softmax(z) at the label k (book eq. 1.20)."""
     rows, classes = shape_of(logits)
     if labels.shape != (rows,) or labels.min() < 0 or labels.max() >= classes:
         raise ValueError(
             f"labels must be {rows} integers from 0 to {classes - 1}; "
             f"got shape {labels.shape} from {labels.min()} to {labels.max()}"
         )
-    return mean(subtract(log_sum_exp(logits), take(logits, (np.arange(rows), labels))))
+    return mean(log_sum_exp(subtract(logits, _column(take(logits, (np.arange(rows), labels))))))
 
 
 def squared_error(prediction: Term, target: Array) -> Term:

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.layers.activations import Activation, identity, relu
 from parnassus.layers.dense import Dense, mlp
 from parnassus.layers.dropout import Dropout
@@ -33,6 +34,8 @@ class Classifier(nn.Module):
             raise ValueError("loss needs at least one example; got an empty batch")
         return cross_entropy(self(x), y).mean()
 
+    @accepts_arrays
+    @torch.no_grad()
     def predict(self, x: Float[Tensor, "batch *example"]) -> Int[Tensor, " batch"]:
         """The class of the largest logit."""
         logits: Tensor = self(x)
@@ -113,6 +116,7 @@ class Evaluation(NamedTuple):
 
 
 @torch.no_grad()
+@accepts_arrays
 def evaluate(
     model: nn.Module, x: Float[Tensor, "count *example"], y: Int[Tensor, " count"], *, batch_size: int = 1_000
 ) -> Evaluation:

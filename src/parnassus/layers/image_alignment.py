@@ -13,6 +13,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
+from parnassus.arrays import accepts_arrays
+
 FOREGROUND_THRESHOLD = 0.3
 """A pixel belongs to the foreground if it exceeds this fraction of the image's maximum."""
 
@@ -47,12 +49,14 @@ class ImageAlignment:
     length: float
 
     @classmethod
+    @accepts_arrays
     def fit(cls, images: Float[Tensor, "count 1 height width"]) -> "ImageAlignment":
         """The anchor is the centre of mass or of the bounding box, whichever varies less over the images."""
         anchors = (centre_of_mass, bounding_box_centre)
         anchor = min(anchors, key=lambda each: float(each(images).var(0, correction=0).sum()))
         return cls(anchor, anchor(images).mean(0), float(longest_side(images).median()))
 
+    @accepts_arrays
     def transform(self, images: Float[Tensor, "batch 1 height width"]) -> Float[Tensor, "batch 1 height width"]:
         """The images with foregrounds scaled to `length` and shifted to `position`, by bilinear interpolation."""
         size = images.new_tensor(images.shape[:1:-1])

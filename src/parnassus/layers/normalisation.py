@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_non_negative
 from parnassus.layers.activations import Activation, relu
 from parnassus.layers.dense import Dense
@@ -159,12 +160,14 @@ class Standardiser:
     std: Float[Tensor, "*example"]
 
     @classmethod
+    @accepts_arrays
     def fit(cls, x: Float[Tensor, "count *example"]) -> "Standardiser":
         if len(x) == 0:
             raise ValueError("fit needs at least one example; got none")
         std = x.std(0, correction=0)
         return cls(x.mean(0), torch.where(std > 0, std, 1.0))
 
+    @accepts_arrays
     def transform(self, x: Float[Tensor, "count *example"]) -> Float[Tensor, "count *example"]:
         return (x - self.mean) / self.std
 

@@ -4,7 +4,10 @@ from jaxtyping import Float, Int
 from sklearn.svm import SVC
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 
+
+@accepts_arrays
 def fit_classifier(images: Float[Tensor, "count *event"], labels: Int[Tensor, " count"] | None) -> SVC:
     """A support vector machine on raw pixels, fitted to at most 5,000 images."""
     subset, y = images[:5_000], require_labels(labels)[:5_000]

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from parnassus.errors import check_indices
+from parnassus.errors import check_indices, check_same_shape
 
 
 def softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes"]:
@@ -23,7 +23,11 @@ def softmax_jacobian(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batc
 
 
 def log_softmax(z: Float[Tensor, "*batch classes"]) -> Float[Tensor, "*batch classes"]:
-    """z_i − log Σ_j exp(z_j), finite also where softmax underflows to 0."""
+    """z_i − log Σ_j exp(z_j), finite also where softmax underflows to 0.
+
+    The maximum is subtracted first: the difference of two large numbers would lose the digits of the result.
+    """
+    z = z - z.detach().amax(-1, keepdim=True)
     return z - z.logsumexp(-1, keepdim=True)
 
 
@@ -35,15 +39,11 @@ def one_hot(labels: Int[Tensor, "*batch"], classes: int) -> Float[Tensor, "*batc
 
 def cross_entropy(logits: Float[Tensor, "*batch classes"], labels: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """−log softmax_k(z) of each example, k its label (book eq. 1.20 with a one-hot y)."""
+    _check_one_label_per_row(logits, labels)
     try:
-        return logits.logsumexp(-1) - logits.gather(-1, labels[..., None])[..., 0]
+        return -log_softmax(logits).gather(-1, labels[..., None])[..., 0]
     except RuntimeError:  # checked only on failure: reading the labels would synchronise with the device at every step
         check_indices(logits.shape[-1], labels=labels)
-        if labels.shape != logits.shape[:-1]:
-            raise ValueError(
-                "labels must have the shape of logits without the last axis; "
-                f"got {(*labels.shape,)} and {(*logits.shape,)}"
-            ) from None
         raise
 
 
@@ -51,11 +51,13 @@ def soft_cross_entropy(
     logits: Float[Tensor, "*batch classes"], probabilities: Float[Tensor, "*batch classes"]
 ) -> Float[Tensor, "*batch"]:
     """−Σ_i y_i log softmax_i(z) of each example, for any distribution y over the classes (book eq. 1.20)."""
+    check_same_shape(logits=logits, probabilities=probabilities)
     return -(probabilities * log_softmax(logits)).sum(-1)
 
 
 def accuracy(logits: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
     """Fraction of examples whose largest logit is that of their label (book sec. 1.4)."""
+    _check_one_label_per_row(logits, labels)
     return (logits.argmax(-1) == labels).to(logits.dtype).mean()
 
 
@@ -63,6 +65,14 @@ def accuracy_per_class(
     logits: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]
 ) -> Float[Tensor, " classes"]:
     """Accuracy within each class; NaN for a class without examples."""
+    _check_one_label_per_row(logits, labels)
     members = one_hot(labels, logits.shape[-1])
     correct = (logits.argmax(-1) == labels).to(members.dtype)
     return (correct @ members) / members.sum(0)
+
+
+def _check_one_label_per_row(logits: Tensor, labels: Tensor) -> None:
+    if labels.shape != logits.shape[:-1]:
+        raise ValueError(
+            f"labels must have the shape of logits without the last axis; got {(*labels.shape,)} and {(*logits.shape,)}"
+        )

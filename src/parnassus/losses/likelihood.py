@@ -11,7 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from parnassus.errors import check_positive
-from parnassus.losses.regression import absolute_error, check_same_shape, mean_squared_error
+from parnassus.losses.norms import l2_norm
+from parnassus.losses.regression import absolute_error, check_prediction
 from parnassus.probability.distributions.normal import normal_log_density
 
 
@@ -25,7 +26,7 @@ def normal_nll(
     L is the half mean squared error, so at fixed σ both have the same minimiser.
     """
     check_positive(sigma=sigma)
-    check_same_shape(prediction, target)
+    check_prediction(prediction, target)
     return -normal_log_density(target, mean=prediction, variance=sigma**2)
 
 
@@ -39,7 +40,9 @@ def laplace_nll(
 
 def normal_std_mle(prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"]) -> Float[Tensor, ""]:
     """Maximum-likelihood σ of normal noise: σ² is the mean squared residual."""
-    return mean_squared_error(prediction, target).sqrt()
+    check_prediction(prediction, target)
+    deviation: Tensor = l2_norm(target - prediction) / len(target) ** 0.5
+    return deviation
 
 
 def laplace_scale_mle(prediction: Float[Tensor, " batch"], target: Float[Tensor, " batch"]) -> Float[Tensor, ""]:

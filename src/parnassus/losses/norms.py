@@ -18,23 +18,25 @@ def l1_norm(x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch"]:
 
 
 def l2_norm(x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch"]:
-    """‖x‖₂ = √(Σ_i x_i²), the Euclidean length (Zhao sec. 2)."""
-    return x.square().sum(-1).sqrt()
+    """‖x‖₂ = √(Σ_i x_i²), the Euclidean length; its gradient at 0 is the subgradient 0 (Zhao sec. 2)."""
+    return p_norm(x, order=2.0)
 
 
 def p_norm(x: Float[Tensor, "*batch dim"], *, order: float) -> Float[Tensor, "*batch"]:
     """‖x‖_p = (Σ_i |x_i|ᵖ)^(1/p) for p = `order` ≥ 1, max_i |x_i| for p = ∞ (Zhao sec. 2).
 
-    The notes omit the absolute values and the condition. Entries are divided by the largest before taking powers,
-    so that large orders do not overflow.
+    The notes omit the absolute values and the condition. Entries are divided by the largest before taking powers, so
+    that neither large orders nor large entries overflow. At 0, where the norm has a kink, its gradient is 0.
     """
     if not order >= 1:
         raise ValueError(f"order must be at least 1, below which the triangle inequality fails; got order={order}")
     largest = x.abs().amax(-1, keepdim=True)
     if order == torch.inf:
         return largest[..., 0]
-    scale = torch.where(largest > 0, largest, 1)
-    return scale[..., 0] * (x / scale).abs().pow(order).sum(-1).pow(1 / order)
+    scale = torch.where((largest > 0) & largest.isfinite(), largest, 1).detach()  # a constant: the norm is homogeneous
+    sums = (x / scale).abs().pow(order).sum(-1)
+    is_zero = sums == 0  # the derivative of a root at 0 is infinite
+    return torch.where(is_zero, 0, scale[..., 0] * torch.where(is_zero, 1, sums).pow(1 / order))
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from parnassus.errors import check_positive
+from parnassus.errors import check_positive, check_same_shape
 
 
 def squared_error(
     prediction: Float[Tensor, "batch *outputs"], target: Float[Tensor, "batch *outputs"]
 ) -> Float[Tensor, " batch"]:
     """‖y − f(x)‖² of each example, summed over its outputs (book sec. 1.3)."""
-    check_same_shape(prediction, target)
+    check_prediction(prediction, target)
     return (target - prediction).square().reshape(len(target), -1).sum(1)
 
 
@@ -47,13 +47,13 @@ def mean_power_error(
     The constant that minimises it is the median of the targets for power 1 and their mean for power 2.
     """
     check_positive(power=power)
-    check_same_shape(prediction, target)
+    check_prediction(prediction, target)
     return (prediction - target).abs().pow(power).mean(-1)
 
 
 def absolute_error(prediction: Float[Tensor, "*shape"], target: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """|v − w| elementwise; its gradient is ±1, so the influence of an outlier is bounded (Diehl sec. 1.3)."""
-    check_same_shape(prediction, target)
+    check_prediction(prediction, target)
     return (prediction - target).abs()
 
 
@@ -69,11 +69,8 @@ def huber_loss(
     return torch.where(residual <= delta, residual.square() / 2, delta * (residual - delta / 2))
 
 
-def check_same_shape(prediction: Tensor, target: Tensor) -> None:
-    """Raise a ValueError unless the shapes are equal: (n, 1) and (n,) would broadcast to n × n differences."""
-    if prediction.shape != target.shape:
-        raise ValueError(
-            f"prediction and target must have the same shape; got {(*prediction.shape,)} and {(*target.shape,)}"
-        )
+def check_prediction(prediction: Tensor, target: Tensor) -> None:
+    """Raise a ValueError unless prediction and target have one shape and at least one example."""
+    check_same_shape(prediction=prediction, target=target)
     if prediction.numel() == 0:
         raise ValueError(f"a loss needs at least one example; got shape {(*prediction.shape,)}")

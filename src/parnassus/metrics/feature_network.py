@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
+from parnassus.arrays import accepts_arrays
 from parnassus.convolution.augmentation import random_affine
 from parnassus.convolution.residual import basic_block, resnet, small_stem
 from parnassus.optim.optimisers.adam import AdamW
@@ -35,6 +36,7 @@ class FeatureNetwork:
     head: Callable[[Tensor], Tensor]
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         x: Float[Tensor, "count channels height width"],

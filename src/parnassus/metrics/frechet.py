@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
+
 
 def gaussian_frechet_distance(
     mean_1: Float[Tensor, " d"],
@@ -24,6 +26,7 @@ def gaussian_frechet_distance(
 
 
 @torch.no_grad()
+@accepts_arrays
 def frechet_distance(real: Float[Tensor, "count_x d"], samples: Float[Tensor, "count_y d"]) -> float:
     """Fréchet distance of the Gaussians with the moments of these rows (Heusel et al. 2017).
 
@@ -31,5 +34,5 @@ def frechet_distance(real: Float[Tensor, "count_x d"], samples: Float[Tensor, "c
     """
     if min(len(real), len(samples)) < 2:
         raise ValueError(f"a covariance needs at least two rows; got {len(real)} real and {len(samples)} samples")
-    moments = [(rows.mean(0), rows.mT.cov()) for rows in (real.double(), samples.double())]
+    moments = [(rows.mean(0), torch.atleast_2d(rows.mT.cov())) for rows in (real.double(), samples.double())]
     return float(gaussian_frechet_distance(*moments[0], *moments[1]))

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.probability.divergences.mmd import CubicKernel, unbiased_squared_mmd
 
 
@@ -17,6 +18,7 @@ class KernelDistance(NamedTuple):
 
 
 @torch.no_grad()
+@accepts_arrays
 def kernel_distance(
     real: Float[Tensor, "count_x d"],
     samples: Float[Tensor, "count_y d"],

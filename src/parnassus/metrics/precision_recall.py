@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
+
 
 class PrecisionRecall(NamedTuple):
     """Fractions between 0 and 1."""
@@ -15,6 +17,7 @@ class PrecisionRecall(NamedTuple):
 
 
 @torch.no_grad()
+@accepts_arrays
 def precision_recall(
     real: Float[Tensor, "count_x d"], samples: Float[Tensor, "count_y d"], *, neighbours: int = 3
 ) -> PrecisionRecall:

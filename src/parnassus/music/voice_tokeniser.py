@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
+
 SILENCE = -1
 
 
@@ -32,6 +34,7 @@ class VoiceTokeniser:
     def vocabulary(self) -> int:
         return self.highest - self.lowest + 3
 
+    @accepts_arrays
     def encode(self, piece: Int[Tensor, "time voices"]) -> Int[Tensor, " tokens"]:
         """The tokens of a piece, with the start token first."""
         pitches = piece[piece != SILENCE]
@@ -43,6 +46,7 @@ class VoiceTokeniser:
         tokens = torch.where(piece == SILENCE, 1, piece - self.lowest + 2).flatten()
         return torch.cat([tokens.new_zeros(1), tokens])
 
+    @accepts_arrays
     def decode(self, tokens: Int[Tensor, " tokens"], voices: int = 4) -> Int[Tensor, "time voices"]:
         """The piece of these tokens, without start tokens and an incomplete last step."""
         tokens = tokens[tokens != 0]

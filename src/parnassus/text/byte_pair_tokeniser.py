@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.text.byte_pair_library import learn_merges_by_library, library_tokenizer
 from parnassus.text.byte_pair_merges import BYTES, PIECES, Pair, merge_pair
 from parnassus.text.vocabulary import Vocabulary, check_ids, number_tokens
@@ -90,6 +91,7 @@ class BytePairTokeniser:
             word = merge_pair(word, first)
         return word
 
+    @accepts_arrays
     def decode(self, tokens: Int[Tensor, " time"]) -> str:
         """The text of these tokens, without special ones; invalid UTF-8 becomes �."""
         offset = len(self.special)

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.text.vocabulary import Vocabulary, describe_characters
 
 
@@ -56,6 +57,7 @@ class CharacterTokeniser:
             )
         return torch.tensor([ids[character] for character in text], dtype=torch.int64)
 
+    @accepts_arrays
     def decode(self, tokens: Int[Tensor, " time"]) -> str:
         """The text of these tokens, without special ones."""
         return "".join(self._vocabulary.token_strings(tokens))

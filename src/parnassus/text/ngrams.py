@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_indices, check_non_negative
 from parnassus.text.autoregressive_model import State
 
@@ -44,6 +45,7 @@ class NGramModel:
     window: int | None = None
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         tokens: Int[Tensor, " time"],
@@ -71,6 +73,7 @@ class NGramModel:
         return cls(order, vocabulary, smoothing, contexts, totals.double(), grams, counts.double(), lower)
 
     @classmethod
+    @accepts_arrays
     def fit_interpolated(
         cls, tokens: Int[Tensor, " time"], order: int, *, vocabulary: int, smoothing: float = 1.0
     ) -> "NGramModel":
@@ -119,6 +122,7 @@ class NGramModel:
             probabilities.append(self._token_probability(grams[:, :-1], grams[:, -1]).view(batch, -1))
         return torch.cat(probabilities, 1).log()
 
+    @accepts_arrays
     def log_prob(self, tokens: Int[Tensor, "batch time"]) -> Float[Tensor, " batch"]:
         """The log-likelihood log p(x_1 … x_T) of each row."""
         return self.token_log_probs(tokens).sum(1)

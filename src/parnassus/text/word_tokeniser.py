@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.text.vocabulary import Vocabulary, check_ids
 
 UNKNOWN = "<unknown>"
@@ -80,6 +81,7 @@ class WordTokeniser:
         ids, unknown = self._vocabulary.ids, self.special.index(UNKNOWN)
         return torch.tensor([ids.get(word, unknown) for word in split_words(text)], dtype=torch.int64)
 
+    @accepts_arrays
     def decode(self, tokens: Int[Tensor, " time"]) -> str:
         """The text of these tokens; of the special ones only `<unknown>` is kept."""
         offset, unknown = len(self.special), self.special.index(UNKNOWN)

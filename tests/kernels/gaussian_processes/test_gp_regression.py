@@ -1,5 +1,6 @@
 """Regression against direct conditioning, other libraries, refits and closed forms."""
 
+import numpy as np
 import pytest
 import torch
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -7,7 +8,14 @@ from sklearn.gaussian_process import kernels as reference
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
-from parnassus.kernels import GPRegression, LinearKernel, OrnsteinUhlenbeckKernel, RBFKernel, ScaledKernel
+from parnassus.kernels import (
+    GaussianProcess,
+    GPRegression,
+    LinearKernel,
+    OrnsteinUhlenbeckKernel,
+    RBFKernel,
+    ScaledKernel,
+)
 from parnassus.probability import Gaussian, condition
 
 NOISE = 0.2
@@ -133,3 +141,12 @@ def test_invalid_input_raises() -> None:
         GPRegression.fit(RBFKernel(), x, t / 0)
     with pytest.raises(ValueError, match="number of features; got 2 and 1"):
         GPRegression.fit(RBFKernel(), x, t).predict(new[:, :1])
+
+
+def test_predictions_do_not_require_gradients() -> None:
+    """Also for kernels with parameters; the marginal likelihood stays differentiable."""
+    fit = GPRegression.fit(RBFKernel(), np.array([[0.0], [1.0], [3.0]]), [0, 1, 2], noise=0.1)  # type: ignore[arg-type]
+    for prediction in (fit.predict(np.array([[0.5]])), fit.leave_one_out()):  # type: ignore[arg-type]
+        assert all(not each.requires_grad for each in prediction)
+    assert not GaussianProcess(RBFKernel()).variances(fit.x).requires_grad
+    assert fit.log_marginal_likelihood().requires_grad

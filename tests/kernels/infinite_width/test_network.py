@@ -1,5 +1,9 @@
 """The module, NNGP and tangent kernel of a network against each other, and in blocks."""
 
+from inspect import unwrap
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -139,3 +143,16 @@ def test_invalid_arguments_raise() -> None:
         fully_connected(1, ReLU()).module((3,), 0)
     with pytest.raises(ValueError, match="x and y must have the same features; got 5 and 6"):
         fully_connected(1, ReLU()).kernels(standard_normal(3, 5), standard_normal(3, 6))
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ((Dense(), ReLU(), Dense()), r"got ReLU\(.*\): wrap it as Activation\(ReLU\(\)\)"),
+        ((Dense, Dense()), r"got .*Dense.*: create one with Dense\(…\)"),
+        ((Dense(), torch.nn.Linear(2, 2)), r"got Linear.*: use those of parnassus.kernels"),
+    ],
+)
+def test_layers_of_the_wrong_kind_raise_value_error(layers: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        unwrap(Network.__post_init__)(SimpleNamespace(layers=layers))  # without the type checks of the tests

@@ -76,3 +76,9 @@ def test_invalid_input_raises() -> None:
         random_machine(2, 1).log_prob(torch.tensor([[1.0, -1.0]]).double())
     with pytest.raises(ValueError, match="at most 16 hidden units; got 20"):
         random_machine(4, 12, 8).log_prob(torch.zeros(1, 4).double())
+
+
+def test_certain_states_keep_the_digits_of_their_log_probability() -> None:
+    """Log σ(20) = −2·10⁻⁹, which 20 + log σ(−20) rounds to 0 in float32."""
+    log_prob = bernoulli_log_prob(torch.tensor([[1.0], [0.0]]), torch.tensor([[20.0], [-20.0]]))
+    torch.testing.assert_close(log_prob, torch.full((2,), -2.0611537e-09), rtol=1e-6, atol=0)

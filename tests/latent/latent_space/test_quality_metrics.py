@@ -56,3 +56,12 @@ def test_invalid_values_raise() -> None:
     z = normal_codes(10)
     with pytest.raises(ValueError, match="got neighbours=10, count=10"):
         neighbour_accuracy(z, torch.zeros(10, dtype=torch.long))
+
+
+def test_neighbours_are_found_far_from_the_origin() -> None:
+    """The squares of coordinates of 10⁴ exceed float32's precision at distances below 1."""
+    z = torch.arange(40.0)[:, None].expand(-1, 2) / 16
+    labels = torch.arange(40) // 20
+    assert float(neighbour_accuracy(z + 1e4, labels, neighbours=1)) == float(
+        neighbour_accuracy(z, labels, neighbours=1)
+    )

@@ -92,3 +92,11 @@ def test_invalid_arguments_raise_value_error() -> None:
         evidence_from_weights(torch.tensor([0.0, torch.nan]))
     with pytest.raises(ValueError, match="must sum to one"):
         collision_probability(torch.tensor([0.5, 0.6]))
+
+
+def test_effective_sample_size_does_not_depend_on_the_scale_of_the_weights() -> None:
+    """At −10⁶ the difference of two log-sum-exps has no digit left in float32."""
+    log_weights = torch.tensor([0.0, -1.0, -2.0, -torch.inf])
+    expected = effective_sample_size(log_weights.double())
+    for offset in (0.0, -1e6, 1e6):
+        torch.testing.assert_close(effective_sample_size(log_weights + offset).double(), expected, rtol=1e-6, atol=0)

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.core.self_attention import SelfAttention
 from parnassus.attention.models.block import Block, feed_forward
 
@@ -87,6 +88,8 @@ class VisionTransformer(nn.Module):
     def loss(self, x: Float[Tensor, "batch channels rows columns"], y: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         return cross_entropy(self(x), y)
 
+    @accepts_arrays
+    @torch.no_grad()
     def predict(self, x: Float[Tensor, "batch channels rows columns"]) -> Int[Tensor, " batch"]:
         """The class of the largest logit."""
         logits: Tensor = self(x)

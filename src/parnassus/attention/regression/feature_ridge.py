@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
+
 
 @dataclass(frozen=True)
 class FeatureRidge:
@@ -21,12 +23,14 @@ class FeatureRidge:
     slopes: Float[Tensor, "features outputs"]
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls, psi: Float[Tensor, "count features"], y: Float[Tensor, "count outputs"], *, penalty: float
     ) -> "FeatureRidge":
         _check_penalty(len(psi), penalty)
         return cls(_solve_ridge(psi.mT @ psi, psi.mT @ y, len(psi) * penalty))
 
+    @accepts_arrays
     def predict(self, psi: Float[Tensor, "count features"]) -> Float[Tensor, "count outputs"]:
         return psi @ self.slopes
 
@@ -41,12 +45,14 @@ class KernelRidge:
     alpha: Float[Tensor, "count outputs"]
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls, gram: Float[Tensor, "count count"], y: Float[Tensor, "count outputs"], *, penalty: float
     ) -> "KernelRidge":
         _check_penalty(len(gram), penalty)
         return cls(_solve_ridge(gram, y, len(gram) * penalty))
 
+    @accepts_arrays
     def predict(self, kernel: Float[Tensor, "queries count"]) -> Float[Tensor, "queries outputs"]:
         """Predictions from k(x, x_i) for each new x and every training example x_i."""
         return kernel @ self.alpha

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.core.lookup import hardmax
 from parnassus.attention.regression.kernels import Bandwidth, RadialKernel, distances, gaussian_kernel
 from parnassus.errors import check_non_negative
@@ -27,6 +28,7 @@ class NadarayaWatson:
     bandwidth: Bandwidth = 1.0
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         x: Float[Tensor, "count features"],
@@ -41,6 +43,7 @@ class NadarayaWatson:
         return cls(x, y, kernel, bandwidth)
 
     @classmethod
+    @accepts_arrays
     def fit_classes(
         cls,
         x: Float[Tensor, "count features"],
@@ -60,6 +63,7 @@ class NadarayaWatson:
         """α(q, k_i) / Σ_j α(q, k_j); rows sum to 1."""
         return normalised_weights(distances(query, self.key, self.bandwidth), self.kernel)
 
+    @accepts_arrays
     def predict(self, query: Float[Tensor, "queries features"]) -> Float[Tensor, "queries out"]:
         return self.weights(query) @ self.value
 

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_at_least_one, check_positive
 from parnassus.flows.flow import Flow
 
@@ -130,10 +131,12 @@ class DequantisedFlow(nn.Module):
         """Mean bits per dimension; NaN if any log-density is."""
         return -self.log_prob(x).mean() / (prod(self.shape) * log(2))
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch latent"]:
         """The latents of the centres of the cells."""
         return self.flow.transform.inverse(dequantise(x, torch.full_like(x, 0.5), levels=self.levels))[0]
 
+    @accepts_arrays
     def decode(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch *event"]:
         """The images of the cells to which the latents are mapped; points outside the unit cube are clamped."""
         cube, _ = self.flow.transform(z)

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.kernels.gaussian_processes.covariance import Kernel
 from parnassus.kernels.gaussian_processes.gp_regression import GPPrediction, check_training_data
 from parnassus.kernels.solvers.kernel_matrix import BLOCK, KernelMatrix, evaluate_in_blocks
@@ -34,6 +35,7 @@ class BlockedRegression:
     devices: Sequence[torch.device]
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         kernel: Kernel,
@@ -60,6 +62,7 @@ class BlockedRegression:
         return cls(kernel, x, solver, solution, ratio, amplitude, block, devices)
 
     @torch.no_grad()
+    @accepts_arrays
     def predict(self, x: Float[Tensor, "m *size"]) -> GPPrediction:
         """Mean and variances at each point, computed `block` points at a time."""
         means, variances = [], []

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.kernels.gaussian_processes.covariance import Kernel
 from parnassus.kernels.solvers.jittered_cholesky import jittered_cholesky
 from parnassus.probability.distributions.gaussian import Gaussian, symmetrise
@@ -48,6 +49,7 @@ class GPRegression:
     jitter: float
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         kernel: Kernel,
@@ -66,6 +68,8 @@ class GPRegression:
         root, jitter = jittered_cholesky(kernel(x) + variance * torch.eye(len(x), dtype=x.dtype, device=x.device))
         return cls(kernel, x, t, variance, root, _solve(root, t), jitter)
 
+    @accepts_arrays
+    @torch.no_grad()
     def predict(self, x: Float[Tensor, "m size"]) -> GPPrediction:
         """Mean and variances at each point x alone (book eqs. 15.9-15.10, with σ² for targets)."""
         k = self.kernel(self.x, x)
@@ -73,6 +77,7 @@ class GPRegression:
         variance = (self.kernel.diagonal(x) - explained).clamp(min=0)  # rounding may make it negative
         return GPPrediction(_weighted_sums(k, self.weights), variance, variance + self.noise)
 
+    @accepts_arrays
     def posterior(self, x: Float[Tensor, "m size"]) -> Gaussian:
         """Joint distribution of the noise-free values at all points x; one batch entry per output.
 
@@ -94,6 +99,7 @@ class GPRegression:
         half_log_det: Tensor = self.root.diagonal().log().sum()
         return -(self.t * self.weights).sum() / 2 - outputs * (half_log_det + len(self.t) * log(2 * pi) / 2)
 
+    @torch.no_grad()
     def leave_one_out(self) -> GPPrediction:
         """Leave-one-out predictions at the training points, without refitting.
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Adam
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from parnassus.arrays import accepts_arrays
 from parnassus.kernels.gaussian_processes.covariance import Kernel
 from parnassus.kernels.gaussian_processes.gp_regression import GPRegression
 
@@ -35,6 +36,7 @@ class HyperparameterFit(Generic[KernelT]):
     log_marginal_likelihood_per_start: Float[Tensor, " starts"]
 
 
+@accepts_arrays
 def learn_hyperparameters(
     kernel: KernelT,
     x: Float[Tensor, "n dim"],

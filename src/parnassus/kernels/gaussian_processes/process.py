@@ -50,6 +50,7 @@ class GaussianProcess:
         """The joint distribution of the values at the points x; it may be singular."""
         return Gaussian(self.mean(x), self.kernel(x).detach())
 
+    @torch.no_grad()
     def variances(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, " n"]:
         """Var y(x_i) at each point; constant if the process is stationary."""
         return self.kernel.diagonal(x)

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_non_negative
 from parnassus.kernels.infinite_width.kernel_state import KernelState
 from parnassus.kernels.infinite_width.layer import Activation, CompositeLayer, Dense, Layer, Shape
@@ -40,6 +41,9 @@ class Network:
     def __post_init__(self) -> None:
         if not self.layers:
             raise ValueError("a network needs at least one layer")
+        for layer in self.layers:
+            if isinstance(layer, type) or not isinstance(layer, Layer):
+                raise ValueError(f"layers must be layers of a network; got {layer!r}: {_layer_advice(layer)}")
 
     @property
     def mixes_positions(self) -> bool:
@@ -78,12 +82,14 @@ class Network:
             parts.append(part)
         return nn.Sequential(*parts), shape
 
+    @accepts_arrays
     def kernels(self, x: Float[Tensor, "n *shape"], y: Float[Tensor, "m *other"] | None = None) -> Kernels:
         """Both kernels between the rows of x and of y; without y, of x with itself."""
         nngp, ntk = self._evaluate(x, y, tangent=True)
         assert ntk is not None
         return Kernels(nngp, ntk)
 
+    @accepts_arrays
     def nngp(self, x: Float[Tensor, "n *shape"], y: Float[Tensor, "m *other"] | None = None) -> Float[Tensor, "n m"]:
         """The NNGP kernel alone, in about half the time."""
         return self._evaluate(x, y, tangent=False)[0]
@@ -132,6 +138,14 @@ class Network:
         positions = prod(x.shape[2:]) ** (2 if self.mixes_positions else 1)
         side = BLOCK if x.is_cpu else DEVICE_BLOCK
         return max(1, int(side / sqrt(positions)))
+
+
+def _layer_advice(given: object) -> str:
+    if isinstance(given, type):
+        return f"create one with {given.__name__}(…)"
+    if isinstance(given, Nonlinearity):
+        return f"wrap it as Activation({type(given).__name__}())"
+    return "use those of parnassus.kernels, such as Dense() and Activation(ReLU())"
 
 
 def _fill_in_parallel(fill: Callable[[Tile], None], tiles: Sequence[Tile]) -> None:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.kernels.infinite_width.network import Network
 from parnassus.kernels.training_dynamics.gradient_flow import GradientFlow
 from parnassus.probability import Gaussian, gaussian_kl, normal_density
@@ -35,6 +36,7 @@ class InfiniteEnsemble:
     flow: GradientFlow
 
     @classmethod
+    @accepts_arrays
     def fit(cls, network: Network, x: Float[Tensor, "n features"], y: Float[Tensor, " rows"]) -> "InfiniteEnsemble":
         """Compute both kernels of the training points."""
         if len(x) != len(y) or not len(x):

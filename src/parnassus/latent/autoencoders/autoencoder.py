@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_non_negative
 from parnassus.latent.autoencoders.penalties import Penalty
 from parnassus.layers import Activation, Dense, evaluation_mode, identity, sigmoid
@@ -29,10 +30,12 @@ class Autoencoder(nn.Module):
         self.penalty = penalty
         self.weight = weight
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch latent"]:
         z: Tensor = self.encoder(x)
         return z
 
+    @accepts_arrays
     def decode(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch *event"]:
         x: Tensor = self.decoder(z)
         return x

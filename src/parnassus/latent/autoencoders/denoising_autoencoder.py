@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_non_negative, check_positive
 from parnassus.latent.autoencoders.autoencoder import Autoencoder
 
@@ -57,9 +58,11 @@ class DenoisingAutoencoder(nn.Module):
         clean: Tensor = self.autoencoder(x_hat)
         return clean
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch latent"]:
         return self.autoencoder.encode(x)
 
+    @accepts_arrays
     def decode(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch *event"]:
         return self.autoencoder.decode(z)
 

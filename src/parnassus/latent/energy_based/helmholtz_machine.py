@@ -116,4 +116,4 @@ def bernoulli_log_prob(
     states: Float[Tensor, "*batch units"], logits: Float[Tensor, "*#batch units"]
 ) -> Float[Tensor, "*batch"]:
     """Σ_i log P(s_i) of independent binary units, P(s_i = 1) = σ(logit_i)."""
-    return (states * logits + logsigmoid(-logits)).sum(-1)
+    return (states * logsigmoid(logits) + (1 - states) * logsigmoid(-logits)).sum(-1)

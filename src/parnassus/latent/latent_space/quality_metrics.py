@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
+
 
 def centre_offset(z: Float[Tensor, "count latent"]) -> Float[Tensor, ""]:
     """‖z̄‖ divided by the root mean square distance of the codes from z̄; 0 if centred."""
@@ -28,13 +30,14 @@ def grid_coverage(z: Float[Tensor, "count 2"], *, cells: int = 20) -> Float[Tens
     return is_occupied.mean()
 
 
+@accepts_arrays
 def neighbour_accuracy(
     z: Float[Tensor, "count latent"], labels: Int[Tensor, " count"], *, neighbours: int = 10
 ) -> Float[Tensor, ""]:
     """The accuracy of k-nearest-neighbour classification among the codes: low when classes overlap."""
     if not 1 <= neighbours < len(z):
         raise ValueError(f"neighbours must lie between 1 and count − 1; got neighbours={neighbours}, count={len(z)}")
-    distance = torch.cdist(z, z).fill_diagonal_(torch.inf)
+    distance = _distances(z, z).fill_diagonal_(torch.inf)
     votes = labels[distance.topk(neighbours, largest=False).indices]
     return (votes.mode(1).values == labels).float().mean()
 
@@ -58,7 +61,12 @@ def find_holes(z: Float[Tensor, "count latent"], *, pairs: int = 1_000, seed: in
     generator = torch.Generator().manual_seed(seed)
     first, second = torch.randint(len(z), (2, pairs), generator=generator).to(z.device)
     points = (z[first] + z[second]) / 2
-    return LatentHoles(points, torch.cdist(points, z).amin(1) / _rms_distance(z))
+    return LatentHoles(points, _distances(points, z).amin(1) / _rms_distance(z))
+
+
+def _distances(x: Tensor, y: Tensor) -> Tensor:
+    """Without products, in which codes far from the origin lose small distances to rounding."""
+    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def _rms_distance(z: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.latent.linear.projection import pseudo_inverse
 from parnassus.losses import mean_squared_error
 
@@ -24,10 +25,12 @@ class LinearAutoencoder(nn.Module):
         self.encoder = nn.Linear(features, latent_dim, bias=bias)
         self.decoder = nn.Linear(latent_dim, features, bias=bias)
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch latent"]:
         z: Tensor = self.encoder(x)
         return z
 
+    @accepts_arrays
     def decode(self, z: Float[Tensor, "*batch latent"]) -> Float[Tensor, "*batch features"]:
         x: Tensor = self.decoder(z)
         return x

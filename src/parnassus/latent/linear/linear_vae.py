@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Normal
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_at_least_one
 from parnassus.latent.linear.linear_autoencoder import LinearAutoencoder
 from parnassus.latent.linear.probabilistic_pca import PPCA
@@ -33,10 +34,12 @@ class LinearVAE(nn.Module):
         self.log_variance = nn.Parameter(torch.zeros(()))  # ln σ²
         self.log_s = nn.Parameter(torch.zeros(latent_dim))
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "batch features"]) -> Normal:
         """q(z|x), with independent coordinates."""
         return Normal((x - self.mean) @ self.V.mT, (self.log_s / 2).exp())
 
+    @accepts_arrays
     def decode(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch features"]:
         """The mean W z + μ of p(x|z)."""
         return z @ self.W.mT + self.mean

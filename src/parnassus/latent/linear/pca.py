@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.latent.linear.covariance_spectrum import Spectrum, spectrum_by_eigh
 
 EIGENVALUE_TOLERANCE = 1e-7
@@ -31,6 +32,7 @@ class PCA:
     """Sum of the eigenvalues that were not computed; zero if all were."""
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         x: Float[Tensor, "count features"],
@@ -70,12 +72,15 @@ class PCA:
             self.mean.to(like), self.components.to(like), self.eigenvalues.to(like), self.remaining_variance.to(like)
         )
 
+    @accepts_arrays
     def transform(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count latent"]:
         return (x - self.mean) @ self.components
 
+    @accepts_arrays
     def inverse_transform(self, z: Float[Tensor, "count latent"]) -> Float[Tensor, "count features"]:
         return self.mean + z @ self.components.mT
 
+    @accepts_arrays
     def reconstruct(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count features"]:
         """x̂, the orthogonal projection of x onto the principal subspace."""
         return self.inverse_transform(self.transform(x))
@@ -89,6 +94,7 @@ class PCA:
             )
         return PCA(self.mean, self.components[:, :num_components], self.eigenvalues, self.remaining_variance)
 
+    @accepts_arrays
     def reconstruction_errors(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count latent"]:
         """‖x − x̂_k‖² of each row with the first k = 1 … K components: ‖x − x̂_K‖² + Σ_{k<i≤K} z_i²."""
         outside = (x - self.reconstruct(x)).square().sum(1, keepdim=True)

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
+from parnassus.arrays import accepts_arrays
 from parnassus.latent.linear.pca import PCA
 
 
@@ -36,6 +37,7 @@ class PPCA:
             )
 
     @classmethod
+    @accepts_arrays
     def fit(cls, x: Float[Tensor, "count features"], latent_dim: int) -> "PPCA":
         """The maximum-likelihood fit, in closed form from the principal components of x (book sec. 5.1)."""
         return cls.from_pca(PCA.fit(x, latent_dim))
@@ -61,23 +63,28 @@ class PPCA:
         """M = Wᵀ W + σ² I_K, the posterior precision times σ²."""
         return self.W.mT @ self.W + self.variance * torch.eye(self.W.shape[1], dtype=self.W.dtype, device=self.W.device)
 
+    @accepts_arrays
     def transform(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count latent"]:
         """E[ν | x] = M⁻¹ Wᵀ (x − μ) (book eq. 5.3, corrected); pInv(W) (x − μ) in the limit σ² → 0."""
         return torch.cholesky_solve(((x - self.mean) @ self.W).mT, self._cholesky()).mT
 
+    @accepts_arrays
     def posterior(self, x: Float[Tensor, "count features"]) -> MultivariateNormal:
         """p(ν | x) of each row; its covariance σ² M⁻¹ is the same for all (book eq. 5.3, corrected)."""
         covariance = self.variance * torch.cholesky_inverse(self._cholesky())
         return MultivariateNormal(self.transform(x), covariance)
 
+    @accepts_arrays
     def inverse_transform(self, v: Float[Tensor, "*count latent"]) -> Float[Tensor, "*count features"]:
         """W ν + μ, the mean of x under this code."""
         return self.mean + v @ self.W.mT
 
+    @accepts_arrays
     def reconstruct(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count features"]:
         """W E[ν | x] + μ: shrunk towards μ compared with PCA's projection, which is its limit for σ² → 0."""
         return self.inverse_transform(self.transform(x))
 
+    @accepts_arrays
     def log_prob(self, x: Float[Tensor, "count features"]) -> Float[Tensor, " count"]:
         """The log-density of each row; their sum is the log-likelihood (book eqs. 5.1-5.2, corrected).
 

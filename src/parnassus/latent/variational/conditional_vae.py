@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn.functional import one_hot
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_indices, check_positive
 from parnassus.latent.variational.elbo import Objective
 from parnassus.latent.variational.iwae import ImportanceWeightedELBO
@@ -47,6 +48,7 @@ class ConditionalVAE(nn.Module):
     def loss(self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
         return self.condition_on(label).loss(x)
 
+    @accepts_arrays
     def decode(self, z: Float[Tensor, "batch latent"], label: Int[Tensor, " batch"]) -> Float[Tensor, "batch *event"]:
         """The mean of p(x|z, y)."""
         return self.condition_on(label).decode(z)

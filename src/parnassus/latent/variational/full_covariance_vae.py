@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution, MultivariateNormal, kl_divergence
 
+from parnassus.arrays import accepts_arrays
 from parnassus.latent.variational.elbo import VAETerms
 from parnassus.latent.variational.vae import VAE
 
@@ -61,6 +62,7 @@ class FullCovarianceVAE(VAE):
         q = self.posterior(x)
         return VAETerms(-self.log_likelihood(x, q.rsample()), kl_divergence(q, self.prior()))
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch latent"]:
         """μ(x), the posterior mean."""
         return self.posterior(x).mean

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_positive
 from parnassus.latent.variational.reparametrisation import GaussianParameters, independent_normal, reparametrise
 from parnassus.probability import diagonal_gaussian_kl
@@ -133,6 +134,7 @@ class LadderVAE(nn.Module):
         return log_weights.view(samples, len(x))
 
     @torch.no_grad()
+    @accepts_arrays
     def reconstruct(
         self, x: Float[Tensor, "batch *event"], *, num_levels: int | None = None
     ) -> Float[Tensor, "batch *event"]:

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_positive
 from parnassus.latent.likelihood_estimation.importance_sampling import importance_likelihood
 from parnassus.latent.variational.elbo import NegativeELBO, Objective, VAETerms
@@ -87,15 +88,18 @@ class VAE(nn.Module):
         log_q: Tensor = q.log_prob(z)
         return self.log_joint(x, z) - log_q
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch latent"]:
         """μ(x), the posterior mean."""
         return self.posterior_parameters(x).mean
 
+    @accepts_arrays
     def decode(self, z: Float[Tensor, "batch latent"]) -> Float[Tensor, "batch *event"]:
         """The mean of p(x|z)."""
         decoded: Distribution = self.decoder(z)
         return decoded.mean
 
+    @accepts_arrays
     def reconstruct(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, "batch *event"]:
         """x̂, decoded from the posterior mean."""
         return self.decode(self.encode(x))

@@ -5,6 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot, pad
 
+from parnassus.arrays import accepts_arrays
+
 
 class IndependentPrior(nn.Module):
     """∏_i π_i(k_i): an independent categorical distribution at each position."""
@@ -16,6 +18,7 @@ class IndependentPrior(nn.Module):
         self.logits = nn.Parameter(torch.zeros(positions, codes))
 
     @classmethod
+    @accepts_arrays
     def fit(cls, indices: Int[Tensor, "batch positions"], codes: int) -> "IndependentPrior":
         """Frequencies of the codes in `indices`, with add-one (Laplace) smoothing."""
         with indices.device:

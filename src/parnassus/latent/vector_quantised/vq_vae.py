@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from parnassus.arrays import accepts_arrays
 from parnassus.latent.vector_quantised.code_priors import IndependentPrior, NeighbourPrior
 from parnassus.latent.vector_quantised.codebook import Codebook, EMACodebook, straight_through
 
@@ -45,11 +46,13 @@ class VQVAE(nn.Module):
         z: Tensor = self.encoder(x)
         return z.movedim(1, -1)
 
+    @accepts_arrays
     def encode(self, x: Float[Tensor, "batch *event"]) -> Int[Tensor, "batch rows columns"]:
         """The indices of the nearest codes."""
         indices: Tensor = self.codebook(self.vectors(x))
         return indices
 
+    @accepts_arrays
     def decode(self, indices: Int[Tensor, "batch rows columns"]) -> Float[Tensor, "batch *event"]:
         x: Tensor = self.decoder(self.codebook.lookup(indices).movedim(-1, 1))
         return x

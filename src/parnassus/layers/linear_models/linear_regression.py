@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_at_least_one
 from parnassus.optim.optimisers.gradient_descent import gradient_step
 from parnassus.optim.optimisers.weight_decay import weight_decay_step
@@ -18,6 +19,7 @@ def linear_model(
     return x @ w + b
 
 
+@accepts_arrays
 def least_squares(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"]
 ) -> tuple[Float[Tensor, " features"], Float[Tensor, ""]]:
@@ -80,6 +82,7 @@ def linear_sgd_step(
     return w, gradient_step(b, residual.mean(), learning_rate)
 
 
+@accepts_arrays
 def leverages(x: Float[Tensor, "batch features"]) -> Float[Tensor, " batch"]:
     """Leverages h_ii = ∂ŷ_i/∂y_i, the diagonal of the hat matrix H = X̃ (X̃ᵀX̃)⁻¹ X̃ᵀ with X̃ = (X 1)."""
     basis, _ = torch.linalg.qr(append_ones(x))
@@ -87,6 +90,7 @@ def leverages(x: Float[Tensor, "batch features"]) -> Float[Tensor, " batch"]:
     return diagonal
 
 
+@accepts_arrays
 def leave_one_out_residuals(x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
     """y_i − f_{−i}(x_i) with f_{−i} fitted without point i, equal to r_i / (1 − h_ii) (Zhao sec. 3).
 
@@ -105,13 +109,16 @@ class LinearRegression:
     b: Float[Tensor, ""]
 
     @classmethod
+    @accepts_arrays
     def fit(cls, x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"]) -> "LinearRegression":
         return cls(*least_squares(x, y))
 
+    @accepts_arrays
     def predict(self, x: Float[Tensor, "batch features"]) -> Float[Tensor, " batch"]:
         return linear_model(x, self.w, self.b)
 
 
+@accepts_arrays
 def polynomial_features(x: Float[Tensor, " batch"], degree: int) -> Float[Tensor, "batch degree"]:
     """Legendre polynomials P₁ … P_degree of x as columns: a linear model of these is a polynomial of that degree.
 

@@ -4,10 +4,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_non_negative
 from parnassus.layers.linear_models.linear_regression import LinearRegression, check_regression_data
 
 
+@accepts_arrays
 def ridge_regression(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"], *, penalty: float
 ) -> LinearRegression:
@@ -23,6 +25,7 @@ def ridge_regression(
     return LinearRegression(w, mean_y - mean_x @ w)
 
 
+@accepts_arrays
 def ridge_path(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"], *, penalties: Float[Tensor, " path"]
 ) -> Float[Tensor, "path features"]:
@@ -38,6 +41,7 @@ def ridge_path(
     return torch.einsum("pr,r,fr->pf", factors, coordinates, v)
 
 
+@accepts_arrays
 def effective_parameters(x: Float[Tensor, "batch features"], *, penalty: float) -> Float[Tensor, ""]:
     """Effective degrees of freedom Σ_j s_j² / (s_j² + nλ): the rank at λ = 0, 0 as λ → ∞."""
     check_non_negative(penalty=penalty)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_positive
 from parnassus.layers.linear_models.linear_regression import (
     LinearRegression,
@@ -34,6 +35,7 @@ def huber_weights(residual: Float[Tensor, " batch"], *, delta: float = 1.0) -> F
     return delta / residual.abs().clamp(min=delta)
 
 
+@accepts_arrays
 def weighted_least_squares(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"], weights: Float[Tensor, " batch"]
 ) -> LinearRegression:
@@ -45,6 +47,7 @@ def weighted_least_squares(
     return LinearRegression(solution[:-1], solution[-1])
 
 
+@accepts_arrays
 def iteratively_reweighted_least_squares(
     x: Float[Tensor, "batch features"], y: Float[Tensor, " batch"], weighting: Weighting, *, steps: int = 100
 ) -> LinearRegression:

@@ -6,10 +6,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_non_negative
 from parnassus.layers.dense import affine
 from parnassus.layers.linear_models.linear_regression import append_ones, check_regression_data, minimum_norm_solution
-from parnassus.losses.classification import cross_entropy, one_hot, softmax, softmax_jacobian
+from parnassus.losses.classification import (
+    cross_entropy,
+    one_hot,
+    soft_cross_entropy,
+    softmax,
+    softmax_jacobian,
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,7 @@ class SoftmaxRegression:
     bias: Float[Tensor, " classes"]
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls, x: Float[Tensor, "batch features"], labels: Int[Tensor, " batch"], *, classes: int, penalty: float = 0.0
     ) -> "SoftmaxRegression":
@@ -40,9 +48,11 @@ class SoftmaxRegression:
     def logits(self, x: Float[Tensor, "batch features"]) -> Float[Tensor, "batch classes"]:
         return affine(x, self.weight, self.bias)
 
+    @accepts_arrays
     def probabilities(self, x: Float[Tensor, "batch features"]) -> Float[Tensor, "batch classes"]:
         return softmax(self.logits(x))
 
+    @accepts_arrays
     def predict(self, x: Float[Tensor, "batch features"]) -> Int[Tensor, " batch"]:
         """The class of the largest logit."""
         return self.logits(x).argmax(-1)
@@ -93,8 +103,7 @@ def newton(
     decay[-1] = 0.0
 
     def objective(theta: Tensor) -> Tensor:
-        logits = x @ theta
-        loss = (logits.logsumexp(-1) - (y * logits).sum(-1)).mean()
+        loss = soft_cross_entropy(x @ theta, y).mean()
         return loss + (decay * theta.square()).sum() / 2
 
     theta = torch.zeros_like(decay)

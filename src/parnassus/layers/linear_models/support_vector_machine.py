@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_non_negative
 
 
@@ -70,6 +71,8 @@ class SupportVectorMachine(nn.Module):
         """Mean hinge loss plus the penalty on the weights."""
         return multiclass_hinge(self(x), y).mean() + self.penalty / 2 * self.scores.weight.square().sum()
 
+    @accepts_arrays
+    @torch.no_grad()
     def predict(self, x: Float[Tensor, "batch *example"]) -> Int[Tensor, " batch"]:
         """The class of the largest score."""
         scores: Tensor = self(x)

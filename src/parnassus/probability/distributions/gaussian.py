@@ -26,7 +26,9 @@ def cholesky_root(covariance: Float[Tensor, "*batch dim dim"]) -> Float[Tensor, 
 def eigen_root(covariance: Float[Tensor, "*batch dim dim"]) -> Float[Tensor, "*batch dim dim"]:
     """R = V √Λ with R Rᵀ = Σ = V Λ Vᵀ; Σ may be singular (Diehl sec. 5)."""
     eigenvalues, eigenvectors = torch.linalg.eigh(covariance)
-    root: Tensor = eigenvectors * torch.where(is_numerically_positive(eigenvalues), eigenvalues, 0).sqrt()[..., None, :]
+    is_positive = is_numerically_positive(eigenvalues)
+    scales = torch.where(is_positive, torch.where(is_positive, eigenvalues, 1).sqrt(), 0)  # √ has no derivative at 0
+    root: Tensor = eigenvectors * scales[..., None, :]
     return root
 
 

@@ -4,7 +4,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 
+
+@accepts_arrays
 def energy_distance(x: Float[Tensor, "count_x dim"], y: Float[Tensor, "count_y dim"]) -> Float[Tensor, ""]:
     """2 E‖X − Y‖ − E‖X − X′‖ − E‖Y − Y′‖ with means over all pairs of rows, the diagonal included.
 

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.probability.distributions.simplex import check_distribution
 
 MIN_FRACTION = 1e-8
@@ -57,10 +58,12 @@ class GaussianMixture:
         constant = self.weights.log() - half_log_det - x.shape[1] * log(2 * pi) / 2
         return constant - whitened.square().sum(-2).mT / 2  # whitened is (component, dim, row)
 
+    @accepts_arrays
     def log_prob(self, x: Float[Tensor, "count dim"]) -> Float[Tensor, " count"]:
         """The logarithm of Σ_i φ_i N(x | μ_i, Σ_i), by log-sum-exp (Diehl ex. 6.3)."""
         return self.log_joint(x).logsumexp(-1)
 
+    @accepts_arrays
     def responsibilities(self, x: Float[Tensor, "count dim"]) -> Float[Tensor, "count components"]:
         """P(Z = i | x), the posterior over components; rows sum to one."""
         return self.log_joint(x).softmax(-1)
@@ -83,6 +86,7 @@ class GaussianMixture:
         return self.means[:, None] + (self.roots @ circle).mT
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         x: Float[Tensor, "count dim"],
@@ -184,7 +188,7 @@ def kmeans_plus_plus_start(x: Float[Tensor, "count dim"], components: int, *, se
         weights = torch.ones(len(x), device="cpu") if all_equal else nearest.cpu()
         chosen.append(int(torch.multinomial(weights, 1, generator=generator)))
         nearest = torch.minimum(nearest, (x - x[chosen[-1]]).square().sum(-1))
-    residual = x - x[chosen][torch.cdist(x, x[chosen]).argmin(1)]
+    residual = x - x[chosen][torch.cdist(x, x[chosen], compute_mode="donot_use_mm_for_euclid_dist").argmin(1)]
     covariance = residual.mT @ residual / len(x)
     floor = 1e-3 * covariance.diagonal().mean().clamp(min=1e-3)
     covariance = covariance + floor * torch.eye(x.shape[1], dtype=x.dtype, device=x.device)

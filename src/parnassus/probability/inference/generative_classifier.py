@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.distributions import Bernoulli, Distribution, Independent, MultivariateNormal, Normal
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_indices, check_positive
 from parnassus.probability.distributions.simplex import check_distribution
 
@@ -42,6 +43,7 @@ class GenerativeClassifier:
             )
 
     @classmethod
+    @accepts_arrays
     def fit(
         cls,
         x: Float[Tensor, "count features"],
@@ -59,6 +61,7 @@ class GenerativeClassifier:
         density: Tensor = self.class_conditional.log_prob(x[:, None, :])
         return density + self.prior.log()
 
+    @accepts_arrays
     def log_prob(self, x: Float[Tensor, "count features"]) -> Float[Tensor, " count"]:
         """The log-evidence log p(x)."""
         return self.log_joint(x).logsumexp(1)
@@ -67,6 +70,7 @@ class GenerativeClassifier:
         """The log-posterior log P(C | x), by Bayes' rule (Diehl sec. 5.2)."""
         return self.log_joint(x).log_softmax(1)
 
+    @accepts_arrays
     def predict(self, x: Float[Tensor, "count features"]) -> Int[Tensor, " count"]:
         """The most probable class."""
         return self.log_joint(x).argmax(1)
@@ -82,6 +86,7 @@ class GenerativeClassifier:
         return self.sample_given_class(labels), labels
 
 
+@accepts_arrays
 def fit_quadratic_discriminant(
     x: Float[Tensor, "count features"], labels: Int[Tensor, " count"], classes: int, *, shrinkage: float = 0.1
 ) -> MultivariateNormal:
@@ -93,6 +98,7 @@ def fit_quadratic_discriminant(
     return MultivariateNormal(means, _shrink(covariances, shrinkage))
 
 
+@accepts_arrays
 def fit_linear_discriminant(
     x: Float[Tensor, "count features"], labels: Int[Tensor, " count"], classes: int, *, shrinkage: float = 0.1
 ) -> MultivariateNormal:
@@ -106,6 +112,7 @@ def fit_linear_discriminant(
     return MultivariateNormal(means, _shrink(pooled, shrinkage))
 
 
+@accepts_arrays
 def fit_gaussian_naive_bayes(
     x: Float[Tensor, "count features"], labels: Int[Tensor, " count"], classes: int, *, min_variance: float = 0.01
 ) -> "Independent[Normal]":
@@ -119,6 +126,7 @@ def fit_gaussian_naive_bayes(
     return Independent(Normal(means, std), 1)
 
 
+@accepts_arrays
 def fit_bernoulli_naive_bayes(
     x: Float[Tensor, "count features"], labels: Int[Tensor, " count"], classes: int, *, smoothing: float = 1.0
 ) -> "Independent[Bernoulli]":

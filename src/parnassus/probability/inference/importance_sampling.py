@@ -30,8 +30,10 @@ def effective_sample_size(log_weights: Float[Tensor, "..."], dim: int = -1) -> F
 
     It is 0 where every weight is 0.
     """
-    total = log_weights.logsumexp(dim)
-    return torch.where(total > -torch.inf, (2 * total - (2 * log_weights).logsumexp(dim)).exp(), 0)
+    largest = log_weights.detach().amax(dim, keepdim=True)
+    weights = (log_weights - torch.where(largest > -torch.inf, largest, 0)).exp()  # relative to the largest
+    squares = weights.square().sum(dim)
+    return torch.where(squares > 0, weights.sum(dim).square() / torch.where(squares > 0, squares, 1), 0)
 
 
 class EvidenceEstimate(NamedTuple):

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Adam
 
+from parnassus.arrays import accepts_arrays
 from parnassus.probability.inference.gaussian_mixture import GaussianMixture
 
 
@@ -32,6 +33,7 @@ class UnconstrainedMixture(nn.Module):
         return -self.mixture().log_prob(x).mean()
 
 
+@accepts_arrays
 def fit_by_gradient_descent(
     x: Float[Tensor, "count dim"], start: GaussianMixture, *, steps: int = 500, learning_rate: float = 0.05
 ) -> tuple[GaussianMixture, Float[Tensor, " steps"]]:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_indices
 from parnassus.probability.distributions.simplex import check_distribution
 from parnassus.probability.processes.markov_chain import MarkovChain
@@ -71,10 +72,12 @@ class HiddenMarkovModel:
             predicted = posteriors[-1] @ self.chain.transition
         return torch.stack(posteriors, 1), torch.stack(log_evidences, 1)
 
+    @accepts_arrays
     def log_prob(self, observations: Int[Tensor, "count time"]) -> Float[Tensor, " count"]:
         """The log-likelihood log P[y_0, …, y_N] by the forward algorithm; −∞ if impossible."""
         return self.filter_states(observations)[1].sum(1)
 
+    @accepts_arrays
     def predict(self, observations: Int[Tensor, "count time"]) -> Float[Tensor, "count symbols"]:
         """P[Y_{N+1} = · | y_0, …, y_N], the distribution of the next symbol."""
         posteriors, log_evidences = self.filter_states(observations)

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_indices, check_non_negative, check_positive
 from parnassus.probability.distributions.simplex import check_distribution
 
@@ -33,6 +34,7 @@ class MarkovChain:
         check_transition(self.transition, states=len(self.start))
 
     @classmethod
+    @accepts_arrays
     def fit(cls, paths: Int[Tensor, "count time"], *, states: int, smoothing: float = 0.0) -> "MarkovChain":
         """Maximum likelihood estimate: relative frequencies of initial states and of transitions.
 
@@ -68,6 +70,7 @@ class MarkovChain:
         check_non_negative(steps=steps)
         return sample_chain(self.start, repeat(self.transition, steps), count=count, generator=generator)
 
+    @accepts_arrays
     def log_prob(self, paths: Int[Tensor, "count time"]) -> Float[Tensor, " count"]:
         """The log-probability log ν(x_0) + Σ_n log A(x_n, x_{n+1}); −∞ for a path of probability 0."""
         _check_paths(paths, len(self.start))

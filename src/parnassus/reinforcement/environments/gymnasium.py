@@ -22,8 +22,8 @@ from parnassus.reinforcement.environments.interface import BrokenEnvironmentErro
 if TYPE_CHECKING:
     import gymnasium
 
-MAX_STEPS = 20_000
-"""Number of steps after which an episode counts as non-terminating if the environment has no time limit."""
+MAX_STEPS = 1_000
+"""Number of steps after which an episode is truncated if the environment registers no time limit."""
 
 MAX_UNUSED_ACTIONS = 1_000
 """Stored actions of finished episodes are deleted once there are this many steps of them."""
@@ -35,6 +35,8 @@ class GymnasiumEnvironments:
     Every episode has its own seed, drawn from torch's generator. An episode is saved as its seed and the actions so
     far and replayed when a run is resumed, so that the internal state of the environment need not be stored. The number
     of workers does not affect results; it is reduced to a divisor of the number of copies, and to 0 if that is 1.
+    `name` may be `module:Name-v0`: the module that registers the environment is imported first. Without a registered
+    time limit, episodes are truncated after `MAX_STEPS`, in training as in evaluation.
 
     In this process the copies are stepped by `SerialEnvironments`. Gymnasium's SyncVectorEnv loops too, but does not
     report in which copy and episode an error occurred, and adds 1.5 µs to the 6 µs of a step of CartPole-v1; this loop
@@ -57,7 +59,8 @@ class GymnasiumEnvironments:
         serial = SerialEnvironments(name, [make(name) for _ in range(n_envs if workers == 1 else 1)])
         env, self.features = serial.envs[0], serial.features
         self.space, self.actions = cast("Any", env.action_space), read_actions(env, name)
-        self.max_episode_steps = (env.spec.max_episode_steps if env.spec else None) or MAX_STEPS
+        time_limit = env.spec.max_episode_steps if env.spec else None
+        self.truncates_itself, self.max_episode_steps = time_limit is not None, time_limit or MAX_STEPS
         self.backend: SerialEnvironments | WorkerEnvironments = (
             serial if workers == 1 else WorkerEnvironments(serial, n_envs, num_workers=workers)
         )
@@ -74,6 +77,8 @@ class GymnasiumEnvironments:
         actions = self._to_space(action)
         self.past.append(actions)
         self.observations, rewards, terminated, truncated = self.backend.step(actions)
+        if not self.truncates_itself:
+            truncated = truncated | (len(self.past) - np.array(self.started) >= self.max_episode_steps)
         next_observations = observation = self._to_tensor(self.observations)
         ended = terminated | truncated
         if np.count_nonzero(ended):

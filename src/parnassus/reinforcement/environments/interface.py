@@ -17,8 +17,7 @@ class BrokenEnvironmentError(UserError):
 def endless_episode_error(steps: int) -> BrokenEnvironmentError:
     """The error for an episode that has not ended after this many steps although a complete one is needed."""
     return BrokenEnvironmentError(
-        f"an episode has not ended after {steps:,} steps: an environment without terminal states needs a time limit, "
-        "max_episode_steps where it is registered"
+        f"an episode has not ended after max_episode_steps={steps:,} steps: the environment must truncate it by then"
     )
 
 
