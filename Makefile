@@ -2,15 +2,17 @@
 # make test    run the linters, the type checker and the tests
 # make coverage  run the same tests and report line coverage (1.5 times as long)
 # make slow    run the tests that take more than two seconds each
+# make mutants plant errors in the methods, one at a time, and report the share that claims and tests notice
 # make parity  compare the parts with independent libraries, in a separate environment
 # make bench   benchmark the parts against those libraries
 # make readme  update the numbers in README.md from the atlas
 # make pictures  draw the pictures of the rooms and take the screenshots of the lab in docs/
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PARNASSUS := .venv/bin/parnassus
+MINUTES ?= 600
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test slow coverage lint parity bench readme pictures clean
+.PHONY: demo test slow coverage lint mutants parity bench readme pictures clean
 
 demo: .venv/ready
 	$(PARNASSUS) run diffusion_on_digits
@@ -29,6 +31,9 @@ lint: .venv/ready
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-cache
+
+mutants: .venv/ready  # in pieces: make mutants MINUTES=5, which continues where the last one stopped
+	.venv/bin/python -m tests.mutants --minutes $(MINUTES)
 
 parity: .venv-bench/ready
 	.venv-bench/bin/pytest -p no:cacheprovider -o addopts="-q --strict-markers" tests/parity
@@ -86,4 +91,4 @@ pictures: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-tangents dist build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-tangents dist build .mypy_cache .pytest_cache .ruff_cache .mutants

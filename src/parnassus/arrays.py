@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import signature
+from itertools import chain
 from types import UnionType
 from typing import (
     Any,
@@ -198,7 +199,7 @@ def _reference_tensor(owner: object) -> Tensor | None:
     """The first floating-point tensor of a module or of a fitted dataclass."""
     tensors: Iterable[object] = ()
     if isinstance(owner, nn.Module):
-        tensors = (*owner.parameters(), *owner.buffers())
+        tensors = chain(owner.parameters(), owner.buffers())
     elif is_dataclass(owner):
         tensors = (getattr(owner, each.name) for each in fields(owner))
     return next((each for each in tensors if isinstance(each, Tensor) and each.is_floating_point()), None)

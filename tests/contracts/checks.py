@@ -1,7 +1,8 @@
 """Parts of contracts: what a call may not change, and a default device that differs from the device of the input."""
 
+import inspect
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,3 +117,28 @@ def check_equal(first: object, second: object) -> None:
     assert all(torch.equal(x, y) or torch.equal(x.nan_to_num(), y.nan_to_num()) for x, y in zip(a, b, strict=True)), (
         "not the same result"
     )
+
+
+def check_cast_or_refused(call: Callable[..., Any], arrays: Sequence[Any]) -> None:
+    """Numpy arrays and integers are cast, or refused by a sentence that names an argument."""
+    names = [name for name in inspect.signature(call).parameters if name not in {"cls", "self"}]
+    for convert in (to_numpy, to_integers):
+        changed, refusal = [convert(each) for each in arrays], None
+        try:
+            call(*changed)
+        except (TypeError, ValueError) as error:
+            refusal = str(error)
+        except Exception as error:
+            raise AssertionError(f"{convert.__name__}: {type(error).__name__}: {error}") from error
+        assert refusal is None or any(name in refusal for name in names), f"{convert.__name__}: {refusal}"
+
+
+def to_numpy(value: Any) -> Any:
+    return value.detach().numpy() if isinstance(value, Tensor) else value
+
+
+def to_integers(value: Any) -> Any:
+    """Floating-point numbers as integers, of which some differ."""
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        return value
+    return (value if bool((value == value.round()).all()) else (4 * value).ceil()).long()

@@ -13,6 +13,7 @@ from parnassus import attention, kernels, latent, layers, metrics, probability, 
 
 from .checks import (
     Offences,
+    check_cast_or_refused,
     check_equal,
     other_default_device,
     seeded,
@@ -61,7 +62,7 @@ ESTIMATORS: dict[str, Estimator] = {
     ),
     "attention.KernelRidge": Estimator(
         partial(attention.KernelRidge.fit, penalty=0.1),
-        lambda: (numbers(8, 3) @ numbers(8, 3).mT, numbers(8, 2)),
+        lambda: (numbers(8, 8).diag().diag(), numbers(8, 2)),
         {"predict": lambda: (numbers(5, 8),)},
     ),
     "attention.NadarayaWatson": Estimator(
@@ -160,4 +161,16 @@ def test_fits_follow_the_device_of_the_data_and_change_nothing_else(offences: Of
         guard = unchanged_globals(torch_generator=True)
         with offences.record(name, "side effects"), without_shape_checks(), unchanged(*arrays), guard:
             check_equal(*([vars(model), used(model, uses)] for model in (case.fit(*arrays), case.fit(*arrays))))
+    offences.check()
+
+
+def test_numpy_and_integer_arrays_are_cast_or_refused(offences: Offences) -> None:
+    for name, case in ESTIMATORS.items():
+        with without_shape_checks():
+            with offences.record(name, "fit"):
+                check_cast_or_refused(case.fit, case.arrays())
+            model = case.fit(*case.arrays())
+            for method, arrays in inputs(case).items():
+                with offences.record(name, method):
+                    check_cast_or_refused(getattr(model, method), arrays)
     offences.check()

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from .checks import (
     Offences,
     as_double,
+    check_cast_or_refused,
     check_equal,
     other_default_device,
     perturb,
@@ -123,4 +124,14 @@ def test_reprs_show_no_tensors(offences: Offences) -> None:
         with offences.record(name, "repr"):
             lines = repr(seeded(case.build)).splitlines()
             assert not any("tensor(" in line or len(line) > 200 for line in lines), "shows tensors or long lines"
+    offences.check()
+
+
+def test_log_densities_of_numpy_and_integer_arrays_are_cast_or_refused(offences: Offences) -> None:
+    """The loss takes tensors only: it is called at every step, often compiled."""
+    for name, case in MODELS.items():
+        model: Any = seeded(case.build)
+        if "log_prob" in verbs(model):
+            with without_shape_checks(), offences.record(name, "log_prob"):
+                check_cast_or_refused(model.log_prob, arguments(case, "log_prob"))
     offences.check()

@@ -8,6 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
+from parnassus.arrays import accepts_arrays
+
 
 @runtime_checkable
 class Invertible(Protocol):
@@ -115,6 +117,7 @@ class Flow(nn.Module):
         self.transform: Invertible = transform
         self.base = base
 
+    @accepts_arrays
     def log_prob(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
         """The exact logarithm of the density, in nats (book eq. 13.2)."""
         z, log_det = self.transform.inverse(x)

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.core.cache import Cache
 from parnassus.attention.core.self_attention import SelfAttention
 from parnassus.attention.fast.row_product import row_linear
@@ -63,6 +64,7 @@ class LanguageModel(nn.Module):
         """The mean of −log p per token, in nats."""
         return cross_entropy(self(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
 
+    @accepts_arrays
     def log_prob(self, tokens: Int[Tensor, "batch time_and_one"]) -> Float[Tensor, " batch"]:
         """Σ_t log p(x_{t+1} | x_1 … x_t) for each row."""
         return -self.nll(tokens).sum(1)

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from parnassus.arrays import accepts_arrays
 from parnassus.attention.core.cache import Cache
 from parnassus.attention.core.multi_head import KeyValueHeads, cross_attention
 from parnassus.attention.core.self_attention import SelfAttention
@@ -77,6 +78,7 @@ class Transformer(nn.Module):
         labels = target[:, 1:].flatten()
         return cross_entropy(logits, labels, ignore_index=self.padding, label_smoothing=self.label_smoothing)
 
+    @accepts_arrays
     def log_prob(
         self, source: Int[Tensor, "batch n"], target: Int[Tensor, "batch m_and_one"]
     ) -> Float[Tensor, " batch"]:

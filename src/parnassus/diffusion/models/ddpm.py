@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.diffusion.chain.elbo import elbo_terms
 from parnassus.diffusion.chain.forward_process import Denoiser
 from parnassus.diffusion.chain.objectives import Objective, simple_objective
@@ -77,6 +78,7 @@ class DDPM(nn.Module):
         start = torch.randn(count, *self.shape, dtype=weight.dtype, device=weight.device)
         return sampler(denoiser, self.schedule, start)
 
+    @accepts_arrays
     @torch.no_grad()
     def log_prob(
         self, x: Float[Tensor, "batch *event"], label: Int[Tensor, " batch"] | None = None

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.diffusion.continuous.ode_solvers import ODESolver, rk4
 from parnassus.diffusion.continuous.probability_flow import probability_flow_log_prob, solve_probability_flow
 from parnassus.diffusion.continuous.reverse_sde import denoise, reverse_sde, sample_prior
@@ -108,6 +109,7 @@ class ScoreSDE(nn.Module):
         x = solve_probability_flow(self.sde, self.score, self._sample_prior(count), times, solver=solver)
         return denoise(self.sde, self.score, x, times[-1])
 
+    @accepts_arrays
     @torch.no_grad()
     def log_prob(
         self, x: Float[Tensor, "batch *event"], *, steps: int = 50, solver: ODESolver = rk4

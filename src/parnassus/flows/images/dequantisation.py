@@ -119,6 +119,7 @@ class DequantisedFlow(nn.Module):
         """The log-density log p(y) of the flow at a uniformly sampled point y of the cell of each image."""
         return self.flow.log_prob(dequantise(x, torch.rand_like(x), levels=self.levels))
 
+    @accepts_arrays
     def log_prob(self, x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:
         """An estimate of a lower bound of log P(x), in nats, with one noise sample per image."""
         return self.log_density(x) - prod(self.shape) * log(self.levels)

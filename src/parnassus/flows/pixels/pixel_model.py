@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_at_least_one, check_indices, check_positive
 from parnassus.layers.evaluation_mode import evaluation_mode
 
@@ -73,6 +74,7 @@ class PixelModel(nn.Module):
         log_probs: Tensor = self(x).log_softmax(1)
         return log_probs.gather(1, x[:, None])[:, 0]
 
+    @accepts_arrays
     def log_prob(self, x: Int[Tensor, "batch height width"]) -> Float[Tensor, " batch"]:
         """The exact log-likelihood log p(x) of each image, in nats."""
         return self.log_probs(x).sum((1, 2))

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from parnassus.arrays import accepts_arrays
 from parnassus.latent.energy_based.restricted_boltzmann_machine import check_binary
 from parnassus.layers.dropout import all_masks
 
@@ -86,6 +87,7 @@ class HelmholtzMachine(nn.Module):
         states = self.recognise(x.expand(samples, *x.shape))
         return self.log_joint(states) - self.log_recognition(states)
 
+    @accepts_arrays
     def log_prob(self, x: Float[Tensor, "batch visible"]) -> Float[Tensor, " batch"]:
         """The exact evidence log p(x) = log Σ_z p(x, z), over all states of the hidden units."""
         check_binary(x)

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from parnassus.arrays import accepts_arrays
 from parnassus.errors import check_positive
 from parnassus.layers.dropout import all_masks
 
@@ -86,6 +87,7 @@ class RBM(nn.Module):
         """Minus the free energy of h, c·h + Σ_i softplus(b_i + (Wᵀh)_i) = log p(h) + log Z."""
         return h @ self.hidden_bias + softplus(self.visible_logits(h)).sum(-1)
 
+    @accepts_arrays
     def log_prob(self, v: Float[Tensor, "*batch visible"]) -> Float[Tensor, "*batch"]:
         """The exact log p(v) = −F(v) − log Z; its cost is exponential in the size of the smaller layer."""
         check_binary(v)

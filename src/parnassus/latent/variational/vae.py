@@ -110,6 +110,7 @@ class VAE(nn.Module):
         decoded: Distribution = self.decoder(self.prior().sample((count,)))
         return decoded.sample()
 
+    @accepts_arrays
     @torch.no_grad()
     def log_prob(self, x: Float[Tensor, "batch *event"], *, samples: int = 500) -> Float[Tensor, " batch"]:
         """An importance-sampling estimate of log p(x), in expectation a lower bound.

@@ -27,6 +27,7 @@ class IndependentPrior(nn.Module):
             prior.logits.copy_((one_hot(indices, codes).sum(0) + 1).log())
         return prior
 
+    @accepts_arrays
     def log_prob(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, " batch"]:
         log_probabilities = self.logits.log_softmax(-1)
         return log_probabilities.gather(1, indices.mT).sum(0)
@@ -64,6 +65,7 @@ class NeighbourPrior(nn.Module):
         logits: Tensor = self.head(torch.stack(embedded).sum(0) + self.position_embedding)
         return logits.flatten(1, 2)
 
+    @accepts_arrays
     def log_prob(self, indices: Int[Tensor, "batch positions"]) -> Float[Tensor, " batch"]:
         return -cross_entropy(self.logits(indices).mT, indices, reduction="none").sum(1)
 
