@@ -11,17 +11,22 @@ outcomes are stored in `.mutants/`: a mutation is tried again if it changed in t
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from .mutations import Mutation, read_mutations
 from .recording import TARGET
 from .storage import FOLDER, ROOT, load, store
 from .trial import check_claims, check_tests, import_libraries, notices
 
-MAX_SECONDS = 30.0
+STAGES = ("claims", "nearby tests", "tests")
+"""Tests are tried where no claim notices the mutation: first those of the same folder, then those of the room."""
+MAX_SECONDS = 15.0
 """Claims, and tests, are tried for this many seconds of their recorded time; the slowest are left out."""
 OUTCOMES = FOLDER / "outcomes.json"
 PYTEST = ("-q", "-m", "not slow and not network", "-p", "no:cacheprovider")
@@ -37,42 +42,49 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     end = time.monotonic() + 60 * options.minutes
     mutations = [each for each in read_mutations() if options.room in (None, each.room)]
+    random.Random(0).shuffle(mutations)  # noqa: S311 - the shares so far are then estimates of the final ones
     if options.again:
         chosen = {each.name for each in mutations}
         store(OUTCOMES, {name: outcome for name, outcome in load(OUTCOMES).items() if name not in chosen})
     if options.record:
-        for path in FOLDER.glob("*_of_*.json"):
+        for path in FOLDER.glob("reached by *.json"):
             path.unlink()
     if not options.report:
         import_libraries()
-        for kind in ("claims", "tests"):  # tests are tried where no claim notices the mutation
-            if not (record(kind, mutations, end) and try_all(kind, mutations, end)):
+        for stage in STAGES:
+            if not (record(stage, mutations, end) and try_all(stage, mutations, end)):
                 break
     return report(mutations)
 
 
-def record(kind: str, mutations: Sequence[Mutation], end: float) -> bool:
-    """Record the pieces that are missing or precede a mutation of their room; False if time ran out."""
-    open_rooms = {each.room for each in remaining(kind, mutations)}
-    rooms = {each.room for each in read_mutations()} if kind == "claims" else open_rooms
-    for room in sorted(rooms) if open_rooms else ():
-        for piece in (room, "contracts") if kind == "tests" else (room,):
-            if time.monotonic() > end:
-                return False
-            record_piece(kind, piece)
+def record(stage: str, mutations: Sequence[Mutation], end: float) -> bool:
+    """Record the pieces that the mutations of this stage need; False if time ran out."""
+    needed = {piece for each in remaining(stage, mutations) for piece in pieces(stage, each)}
+    for piece in sorted(needed):
+        if time.monotonic() > end:
+            return False
+        record_piece(stage, piece)
     return True
 
 
-def record_piece(kind: str, room: str) -> None:
-    """Record what the claims or tests of a room reach, unless this is known for all mutations of the room."""
-    path = FOLDER / f"{kind}_of_{room}.json"
+def pieces(stage: str, mutation: Mutation) -> set[str]:
+    """The rooms whose claims, or the folders whose tests, may reach the mutation."""
+    if stage == "claims":
+        return {each.room for each in read_mutations()}
+    folder = Path("tests", mutation.file).parent if stage == "nearby tests" else Path("tests", mutation.room)
+    return {folder.as_posix() if (ROOT / folder).exists() else f"tests/{mutation.room}", "tests/contracts"}
+
+
+def record_piece(stage: str, piece: str) -> None:
+    """Record what the claims or tests of a piece reach, unless this is known for all mutations of its room."""
+    path = FOLDER / f"reached by {'claims' if stage == 'claims' else 'tests'} {piece.replace('/', '.')}.json"
     known = load(FOLDER / "recorded.json")
-    expected = sorted(each.name for each in read_mutations() if each.room == room)
+    expected = sorted(each.name for each in read_mutations() if each.room in piece.split("/"))
     if path.exists() and set(expected) <= set(known.get(path.name, [])):
         return
-    _say(f"recording the {kind} of {room}")
+    _say(f"recording {'the claims of ' if stage == 'claims' else ''}{piece}")
     plugin = "tests.mutants.recording"
-    command = ["-m", plugin, room] if kind == "claims" else ["-m", "pytest", "-p", plugin, *PYTEST, f"tests/{room}"]
+    command = ["-m", plugin, piece] if stage == "claims" else ["-m", "pytest", "-p", plugin, *PYTEST, piece]
     subprocess.run(
         [sys.executable, *command],
         cwd=ROOT,
@@ -83,24 +95,26 @@ def record_piece(kind: str, room: str) -> None:
     store(FOLDER / "recorded.json", {**known, path.name: expected})
 
 
-def remaining(kind: str, mutations: Sequence[Mutation]) -> list[Mutation]:
-    """The mutations to be tried with the claims or tests: not yet tried, and not noticed by claims."""
+def remaining(stage: str, mutations: Sequence[Mutation]) -> list[Mutation]:
+    """The mutations that this stage has not tried and that no stage has noticed."""
     outcomes = load(OUTCOMES)
-    return [
-        each
-        for each in mutations
-        if kind not in (outcome := outcomes.get(each.name, {})) and not outcome.get("claims", False)
-    ]
+    tried = [(each, outcomes.get(each.name, {})) for each in mutations]
+    return [each for each, outcome in tried if stage not in outcome and not is_noticed(outcome)]
 
 
-def reaching(kind: str) -> dict[str, list[str]]:
+def is_noticed(outcome: Mapping[str, Any]) -> bool:
+    """Whether a stage has noticed the mutation."""
+    return any(outcome.get(stage, False) for stage in STAGES)
+
+
+def reaching(stage: str) -> dict[str, list[str]]:
     """The claims or tests that reach each mutation, the fastest first."""
-    found: list[tuple[float, str, str]] = [
+    found = {
         (entry["seconds"], name, mutation)
-        for path in FOLDER.glob(f"{kind}_of_*.json")
+        for path in FOLDER.glob(f"reached by {'claims' if stage == 'claims' else 'tests'} *.json")
         for name, entry in load(path).items()
         for mutation in entry["reached"]
-    ]
+    }
     by_mutation: dict[str, list[str]] = {}
     total: dict[str, float] = {}
     for seconds, name, mutation in sorted(found):
@@ -110,38 +124,39 @@ def reaching(kind: str) -> dict[str, list[str]]:
     return by_mutation
 
 
-def try_all(kind: str, mutations: Sequence[Mutation], end: float) -> bool:
-    """Try the mutations that were not tried yet with claims or tests; False if time ran out."""
-    check, names = {"claims": check_claims, "tests": check_tests}[kind], reaching(kind)
+def try_all(stage: str, mutations: Sequence[Mutation], end: float) -> bool:
+    """Try the mutations that this stage has not tried yet; False if time ran out."""
+    check, names = check_claims if stage == "claims" else check_tests, reaching(stage)
     is_sound = False
-    for mutation in remaining(kind, mutations):
+    for mutation in remaining(stage, mutations):
         if time.monotonic() > end:
             return False
         selected = names.get(mutation.name, [])
         if not is_sound and selected and notices(None, check, selected):
-            raise RuntimeError(f"the {kind} that reach {mutation.name} fail without it: mend them first")
+            raise RuntimeError(f"the {stage} that reach {mutation.name} fail without it: mend them first")
         is_sound = is_sound or bool(selected)
         outcomes = load(OUTCOMES)
-        outcome = outcomes.setdefault(mutation.name, {"kind": mutation.kind})
-        outcome[kind] = bool(selected) and notices(mutation, check, selected)
-        outcome[f"number of {kind}"] = len(selected)
+        outcome = outcomes.setdefault(mutation.name, {"kind": mutation.kind, "reached by": {}})
+        outcome[stage] = bool(selected) and notices(mutation, check, selected)
+        outcome["reached by"][stage] = len(selected)
         store(OUTCOMES, outcomes)
-        _say(f"{'noticed by' if outcome[kind] else 'survives'} {kind}: {mutation.name}")
+        _say(f"{'noticed by' if outcome[stage] else 'survives'} {stage}: {mutation.name}")
     return True
 
 
 def report(mutations: Sequence[Mutation]) -> int:
-    """Print what survives and the shares; 1 if a mutation of the list has not been tried."""
+    """Print what claims do not notice, and the shares; 1 if a mutation of the list has not been tried."""
     outcomes = load(OUTCOMES)
     tried = {each.name: outcomes[each.name] for each in mutations if each.name in outcomes}
-    done = {name: each for name, each in tried.items() if each["claims"] or "tests" in each}
+    done = {name: each for name, each in tried.items() if is_noticed(each) or STAGES[-1] in each}
     for name, outcome in tried.items():
         if not outcome["claims"]:
-            verdict = {True: "tests only", False: "SURVIVES", None: "tests not tried"}[outcome.get("tests")]
-            counts = f"reached by {outcome['number of claims']} claims, {outcome.get('number of tests', '?')} tests"
-            _say(f"{verdict}: {name} ({counts})")
+            verdict = "tests only" if is_noticed(outcome) else "SURVIVES" if name in done else "not yet tried by tests"
+            _say(
+                f"{verdict}: {name} ({', '.join(f'{count} {stage}' for stage, count in outcome['reached by'].items())})"
+            )
     for title, noticed, total in (
-        ("claims or tests", sum(each["claims"] or each["tests"] for each in done.values()), len(done)),
+        ("claims or tests", sum(map(is_noticed, done.values())), len(done)),
         ("claims alone", sum(each["claims"] for each in tried.values()), len(tried)),
     ):
         _say(f"noticed by {title}: {noticed} of {total} ({100 * noticed / max(total, 1):.1f} %)")
