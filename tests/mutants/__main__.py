@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     end = time.monotonic() + 60 * options.minutes
     mutations = [each for each in read_mutations() if options.room in (None, each.room)]
-    random.Random(0).shuffle(mutations)  # noqa: S311 - the shares so far are then estimates of the final ones
+    random.Random(0).shuffle(mutations)  # the shares so far then estimate the final ones
     if options.again:
         chosen = {each.name for each in mutations}
         store(OUTCOMES, {name: outcome for name, outcome in load(OUTCOMES).items() if name not in chosen})
