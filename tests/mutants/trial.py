@@ -66,5 +66,6 @@ def check_claims(names: Sequence[str]) -> int:
 
 
 def check_tests(names: Sequence[str]) -> int:
-    """Run tests until one fails."""
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", *names]))
+    """Run tests until one fails. Plugins that this process has imported already are no error."""
+    options = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+    return int(pytest.main([*options, *names]))
