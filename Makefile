@@ -4,6 +4,7 @@
 # make coverage  run the same tests and report line coverage (1.5 times as long)
 # make slow    run the tests that take more than two seconds each
 # make kills   kill the runs of all experiments and resume them: ARGS="vae --minutes 30"
+# make mutants  plant errors in the methods and report the share that claims and tests notice: ARGS="--room text --minutes 30"
 # make parity  compare the parts with independent libraries, in a separate environment
 # make bands   run the laptop profile of every experiment and compare the results with their bands: ARGS="vae --minutes 30"
 # make bench   benchmark the parts against those libraries
@@ -13,7 +14,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PARNASSUS := .venv/bin/parnassus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test fuzz slow kills coverage lint parity bands bench readme pictures clean
+.PHONY: demo test fuzz slow kills coverage lint mutants parity bands bench readme pictures clean
 
 demo: .venv/ready
 	$(PARNASSUS) run diffusion_on_digits
@@ -47,6 +48,9 @@ lint: .venv/ready
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-cache
+
+mutants: .venv/ready  # continues where it was stopped
+	.venv/bin/python -m tests.mutants $(ARGS)
 
 parity: .venv-bench/ready
 	.venv-bench/bin/pytest -p no:cacheprovider -o addopts="-q --strict-markers" tests/parity
@@ -107,4 +111,4 @@ pictures: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-tangents dist build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-tangents dist build .mypy_cache .pytest_cache .ruff_cache .mutants

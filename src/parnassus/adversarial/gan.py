@@ -77,8 +77,9 @@ class GAN(nn.Module):
 
     def generate(self, count: int) -> Float[Tensor, "{count} *example"]:
         """G(z) for new latents, with gradients."""
-        device = next(self.generator.parameters()).device
-        samples: Tensor = self.generator(torch.randn(count, self.latent_dim, device=device))
+        weight = next(self.generator.parameters())
+        z = torch.randn(count, self.latent_dim, dtype=weight.dtype, device=weight.device)
+        samples: Tensor = self.generator(z)
         return samples
 
     def logits(self, x: Float[Tensor, "count *example"]) -> Float[Tensor, " count"]:

@@ -66,11 +66,12 @@ class ClassicalDropout(_DropoutLayer):
         return sample_keep_mask(x, self.rate) * x if self.training else (1 - self.rate) * x
 
 
-def all_masks(units: int) -> Float[Tensor, "masks units"]:
+def all_masks(units: int, *, device: torch.device | None = None) -> Float[Tensor, "masks units"]:
     """All 2ⁿ masks of n units, 1 where a unit is kept."""
     if not 1 <= units <= 20:
         raise ValueError(f"units must be from 1 to 20; got units={units}")
-    return (torch.arange(2**units)[:, None] >> torch.arange(units) & 1).to(torch.get_default_dtype())
+    indices, bits = torch.arange(2**units, device=device), torch.arange(units, device=device)
+    return (indices[:, None] >> bits & 1).to(torch.get_default_dtype())
 
 
 def mask_probabilities(masks: Float[Tensor, "masks units"], rate: float) -> Float[Tensor, " masks"]:
@@ -84,7 +85,7 @@ def average_over_masks(
     network: Callable[[Tensor], Tensor], x: Float[Tensor, " units"], rate: float
 ) -> Float[Tensor, "*output"]:
     """Σ_m P(m) network(m ⊙ x): the exact mean over all thinned networks (book sec. 2.2)."""
-    masks = all_masks(len(x)).to(x)
+    masks = all_masks(len(x), device=x.device).to(x)
     average: Tensor = torch.tensordot(mask_probabilities(masks, rate), network(masks * x), dims=1)
     return average
 

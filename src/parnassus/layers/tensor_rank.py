@@ -157,7 +157,7 @@ def _update_factor(unfolded: Tensor, factors: Sequence[Tensor], axis: int, dampi
     """The damped least-squares solution for the factor of one axis, with the others fixed."""
     others = _khatri_rao_product([*factors[:axis], *factors[axis + 1 :]])
     damp = damping[:, None, None] + torch.finfo(unfolded.dtype).eps
-    gram = others.mT @ others + damp * torch.eye(others.shape[-1]).to(unfolded)
+    gram = others.mT @ others + damp * torch.eye(others.shape[-1], dtype=unfolded.dtype, device=unfolded.device)
     target = unfolded @ others + damp * factors[axis]
     factor: Tensor = torch.linalg.solve(gram, target.mT).mT
     return factor

@@ -71,9 +71,10 @@ class FeatureNetwork:
         classes = int(labels.max()) + 1
         with torch.random.fork_rng(devices=[x.device] if x.is_cuda else []):
             torch.manual_seed(seed)
-            stem = small_stem(x.shape[1], width)
             widths = (width, 2 * width, 4 * width)
-            model = resnet(stem, classes, block=basic_block, counts=(1, 1, 1), widths=widths, inputs=width).to(x.device)
+            with x.device:
+                stem = small_stem(x.shape[1], width)
+                model = resnet(stem, classes, block=basic_block, counts=(1, 1, 1), widths=widths, inputs=width).to(x)
             optimizer = AdamW(model.parameters(), weight_decay=1e-2)
             for step in range(steps):
                 for group in optimizer.param_groups:

@@ -57,7 +57,7 @@ class NoisingSDE:
     @property
     def prior_std(self) -> float:
         """√(a(1)² + b(1)²), the standard deviation of the prior for data of unit variance."""
-        one = torch.tensor(1.0, dtype=torch.float64)
+        one = torch.tensor(1.0, dtype=torch.float64, device="cpu")
         return float((self.scale(one).square() + self.std(one).square()).sqrt())
 
 
@@ -137,7 +137,7 @@ def time_at_noise_ratio(sde: NoisingSDE, ratio: float) -> float:
     """
 
     def noise_ratio(t: float) -> float:
-        time = torch.tensor(t, dtype=torch.float64)
+        time = torch.tensor(t, dtype=torch.float64, device="cpu")
         return float(sde.std(time) / sde.scale(time))
 
     if not 0 < ratio <= noise_ratio(1.0):

@@ -30,7 +30,7 @@ def reverse_times(steps: int, *, end: float = 1e-3, exponent: float = 2.0) -> Fl
         raise ValueError(
             f"steps must be ≥ 1, 0 < end < 1 and exponent > 0; got steps={steps}, end={end}, exponent={exponent}"
         )
-    return torch.linspace(1, end ** (1 / exponent), steps + 1, dtype=torch.float64) ** exponent
+    return torch.linspace(1, end ** (1 / exponent), steps + 1, dtype=torch.float64, device="cpu") ** exponent
 
 
 def expand_time(t: Float[Tensor, ""], x: Float[Tensor, "batch *event"]) -> Float[Tensor, " batch"]:

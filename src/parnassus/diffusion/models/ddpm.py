@@ -79,7 +79,8 @@ class DDPM(nn.Module):
             raise ValueError(
                 f"label must hold count={count} integers from 0 to {self.classes}; got {label.tolist()[:20]}"
             )
-        start = torch.randn(count, *self.shape, device=next(self.parameters()).device)
+        weight = next(self.parameters())
+        start = torch.randn(count, *self.shape, dtype=weight.dtype, device=weight.device)
         return sampler(denoiser, self.schedule, start)
 
     @accepts_arrays

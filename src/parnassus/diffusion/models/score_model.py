@@ -55,7 +55,7 @@ class ScoreModel(nn.Module):
 
         The final step is Tweedie's formula E[x_0 | x] = x + σ_1² s(x, 1).
         """
-        start = self.levels[-1] * torch.randn(count, *self.shape, device=self.levels.device)
+        start = self.levels[-1] * torch.randn(count, *self.shape, dtype=self.levels.dtype, device=self.levels.device)
         x = annealed_langevin(self.score, self.levels, start, steps=steps, factor=factor)
         first = torch.zeros(count, dtype=torch.long, device=x.device)
         return x + self.levels[0].square() * self.score(x, first)

@@ -140,7 +140,7 @@ class VariationalDiffusion(nn.Module):
         gamma, _ = self.level(torch.linspace(0, 1, steps, device=self.ends.device))
         alpha_bar = torch.sigmoid(-gamma.double())
         before = torch.cat([alpha_bar.new_ones(1), alpha_bar[:-1]])
-        start = torch.randn(count, *self.shape, device=self.ends.device)
+        start = torch.randn(count, *self.shape, dtype=self.ends.dtype, device=self.ends.device)
         schedule = Schedule(alpha_bar / before, alpha_bar, before)
         return sampler(lambda z, t: self.denoiser(z, gamma[t]), schedule, start)
 

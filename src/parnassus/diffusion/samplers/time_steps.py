@@ -24,7 +24,7 @@ def evenly_spaced_steps(steps: int, count: int) -> Int[Tensor, " count"]:
 def check_grid(grid: Int[Tensor, " kept"] | None, schedule: Schedule) -> Int[Tensor, " kept"]:
     """The grid, by default all steps; it must increase strictly within the chain."""
     if grid is None:
-        return torch.arange(len(schedule))
+        return torch.arange(len(schedule), device=schedule.alpha.device)
     if not len(grid) or not bool((grid[1:] > grid[:-1]).all()) or grid[0] < 0 or grid[-1] >= len(schedule):
         raise ValueError(f"grid must increase strictly within 0 … {len(schedule) - 1}; got grid={grid.tolist()}")
     return grid

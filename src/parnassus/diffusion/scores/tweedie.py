@@ -27,7 +27,9 @@ def tweedie_covariance(
     """Cov[x_0 | x] = b²/a² (I + b² ∇∇ log q(x)), from the Jacobian of the score."""
     _check_scales(scale, noise_std)
     _, hessian = value_and_jacobian(score, x)
-    return (noise_std / scale) ** 2 * (torch.eye(hessian.shape[-1]).to(hessian) + noise_std**2 * hessian)
+    return (noise_std / scale) ** 2 * (
+        torch.eye(hessian.shape[-1], dtype=hessian.dtype, device=hessian.device) + noise_std**2 * hessian
+    )
 
 
 def _check_scales(scale: float, noise_std: float) -> None:

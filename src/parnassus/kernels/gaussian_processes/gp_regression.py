@@ -78,7 +78,7 @@ class GPRegression:
             raise ValueError(
                 f"noise_variance must be finite and non-negative; got noise_variance={float(variance.detach())}"
             )
-        root, jitter = jittered_cholesky(kernel(x) + variance * torch.eye(len(x)).to(x))
+        root, jitter = jittered_cholesky(kernel(x) + variance * torch.eye(len(x), dtype=x.dtype, device=x.device))
         return cls(kernel, x, t, variance, root, _solve(root, t), jitter)
 
     @accepts_arrays

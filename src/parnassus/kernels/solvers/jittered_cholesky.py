@@ -36,7 +36,11 @@ def jittered_cholesky(matrix: Float[Tensor, "n n"], *, max_jitter: float = MAX_J
     relative = 0.0
     while relative <= max_jitter:
         jitter = relative * mean
-        shifted = matrix if relative == 0 else matrix + jitter * torch.eye(len(matrix)).to(matrix)
+        shifted = (
+            matrix
+            if relative == 0
+            else matrix + jitter * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
+        )
         root, failed = torch.linalg.cholesky_ex(shifted)
         pivots = root.detach().diagonal().square()
         if not bool(failed) and bool((pivots > rounding * scales.max()).all()):

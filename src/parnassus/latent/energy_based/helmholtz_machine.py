@@ -115,7 +115,7 @@ class HelmholtzMachine(nn.Module):
                 f"states are enumerated for at most {MAX_ENUMERATED_HIDDEN_UNITS} hidden units; got {hidden}: "
                 "estimate log p(x) with `importance_likelihood`"
             )
-        z = all_masks(hidden).to(x)[:, None].expand(-1, len(x), -1)
+        z = all_masks(hidden, device=x.device).to(x)[:, None].expand(-1, len(x), -1)
         return log_density([x.expand(len(z), *x.shape), *z.split(self.sizes[1:], -1)])
 
 

@@ -117,7 +117,8 @@ class RBM(nn.Module):
                 f"states are enumerated for layers of at most {MAX_ENUMERATED_UNITS} units; got {units}: "
                 "estimate log Z with `ais_log_partition`"
             )
-        chunks: tuple[Tensor, ...] = all_masks(units).to(self.weight).split(STATES_PER_CHUNK)
+        states = all_masks(units, device=self.weight.device).to(self.weight)
+        chunks: tuple[Tensor, ...] = states.split(STATES_PER_CHUNK)
         return chunks
 
 

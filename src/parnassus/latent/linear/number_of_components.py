@@ -20,7 +20,7 @@ def log_likelihood_by_size(eigenvalues: Float[Tensor, " features"], count: int) 
     residual = eigenvalues.flip(0).cumsum(0).flip(0)  # Σ_{i>K} λ_i for K = 0 … N − 1
     if not bool(residual[-1] > 0):
         raise ValueError(f"every eigenvalue must be positive for a density to exist; the smallest is {residual[-1]:g}")
-    free = torch.arange(features, 0, -1).to(eigenvalues)  # N − K
+    free = torch.arange(features, 0, -1, dtype=eigenvalues.dtype, device=eigenvalues.device)  # N − K
     logs = torch.cat([eigenvalues.new_zeros(1), eigenvalues[:-1].log().cumsum(0)])
     return -count / 2 * (features * log(2 * pi) + logs + free * (residual / free).log() + features)
 

@@ -63,12 +63,12 @@ class PPCA:
     @property
     def covariance(self) -> Float[Tensor, "features features"]:
         """C = W Wᵀ + σ² I: K eigenvalues above σ², the other N − K equal to it."""
-        return self.W @ self.W.mT + self.variance * torch.eye(len(self.W)).to(self.W)
+        return self.W @ self.W.mT + self.variance * torch.eye(len(self.W), dtype=self.W.dtype, device=self.W.device)
 
     @property
     def scaled_precision(self) -> Float[Tensor, "latent latent"]:
         """M = Wᵀ W + σ² I_K, the posterior precision times σ²."""
-        return self.W.mT @ self.W + self.variance * torch.eye(self.W.shape[1]).to(self.W)
+        return self.W.mT @ self.W + self.variance * torch.eye(self.W.shape[1], dtype=self.W.dtype, device=self.W.device)
 
     @accepts_arrays
     def transform(self, x: Float[Tensor, "count features"]) -> Float[Tensor, "count latent"]:

@@ -64,7 +64,7 @@ class LinearGaussian:
     def posterior(self, x: Float[Tensor, "*batch features"]) -> MultivariateNormal:
         """p(z|x); its covariance is the same for every x."""
         weighted = torch.linalg.solve(self.covariance, self.weight)  # Σ⁻¹W
-        precision = torch.eye(self.weight.shape[1]).to(x) + self.weight.mT @ weighted
+        precision = torch.eye(self.weight.shape[1], dtype=x.dtype, device=x.device) + self.weight.mT @ weighted
         mean = torch.linalg.solve(precision, ((x - self.offset) @ weighted).mT).mT
         return MultivariateNormal(mean, precision_matrix=precision, validate_args=False)
 
@@ -80,5 +80,5 @@ class LinearGaussian:
         """
         quadratic = self.weight.mT @ torch.linalg.solve(self.covariance, self.weight)
         fit: Tensor = self.likelihood(mean).log_prob(x) - (quadratic * covariance).sum((-2, -1)) / 2
-        standard = torch.eye(self.weight.shape[1]).to(x).expand_as(covariance)
+        standard = torch.eye(self.weight.shape[1], dtype=x.dtype, device=x.device).expand_as(covariance)
         return fit - gaussian_kl(mean, covariance, torch.zeros_like(mean), standard)

@@ -57,7 +57,9 @@ class FullCovarianceVAE(VAE):
     def prior(self) -> Distribution:
         """p(z) = N(0, I), as a MultivariateNormal, for which torch implements the KL divergence."""
         zero = next(self.parameters()).new_zeros(self.latent_dim)
-        return MultivariateNormal(zero, scale_tril=torch.eye(self.latent_dim).to(zero), validate_args=False)
+        return MultivariateNormal(
+            zero, scale_tril=torch.eye(self.latent_dim, dtype=zero.dtype, device=zero.device), validate_args=False
+        )
 
     def terms(self, x: Float[Tensor, "batch *event"]) -> VAETerms:
         """Distortion from one sample of z, rate in closed form."""

@@ -77,7 +77,7 @@ def finite_difference_gradient(
         return values
 
     phi = torch.cat(q)
-    offsets = step * torch.eye(len(phi)).to(phi)
+    offsets = step * torch.eye(len(phi), dtype=phi.dtype, device=phi.device)
     second = noise if second_noise is None else second_noise
     differences = [(weights(phi + h, noise) - weights(phi - h, second)) / (2 * step) for h in offsets]
     return GaussianParameters(*torch.stack(differences, 1).chunk(2, dim=1))

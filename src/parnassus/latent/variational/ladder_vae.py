@@ -165,7 +165,8 @@ class LadderVAE(nn.Module):
     @torch.no_grad()
     def sample(self, count: int) -> Float[Tensor, "count *event"]:
         """Means of p(x|z_1) for codes sampled from the prior, from the top down."""
-        z = torch.randn(count, self.top_dim, device=next(self.parameters()).device)
+        weight = next(self.parameters())
+        z = torch.randn(count, self.top_dim, dtype=weight.dtype, device=weight.device)
         for level in reversed(range(len(self.prior_heads))):
             z = reparametrise(*self._prior(level, z))
         decoded: Distribution = self.decoder(z)

@@ -26,7 +26,8 @@ class IndependentPrior(nn.Module):
     @accepts_arrays
     def fit(cls, indices: Int[Tensor, "batch positions"], codes: int) -> "IndependentPrior":
         """Frequencies of the codes in `indices`, with add-one (Laplace) smoothing."""
-        prior = cls(codes, indices.shape[1]).to(indices.device)
+        with indices.device:
+            prior = cls(codes, indices.shape[1])
         with torch.no_grad():
             prior.logits.copy_((one_hot(indices, codes).sum(0) + 1).log())
         return prior

@@ -60,7 +60,7 @@ def residual_decomposition(distribution: Gaussian, coordinate: int = 0) -> Resid
     if not bool(variance > 0):
         raise ValueError(f"the coordinate must have a positive variance; got {float(variance):g}")
     direction = column / variance
-    projection = torch.eye(len(column)).to(column)
+    projection = torch.eye(len(column), dtype=column.dtype, device=column.device)
     projection[:, coordinate] -= direction
     return ResidualDecomposition(
         direction, Gaussian(distribution.mean, symmetrise(projection @ distribution.covariance @ projection.mT))

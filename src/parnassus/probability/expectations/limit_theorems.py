@@ -15,7 +15,7 @@ DistributionFunction: TypeAlias = Callable[[Tensor], Tensor]
 
 def running_means(draws: Float[Tensor, "*batch count"]) -> Float[Tensor, "*batch count"]:
     """(1/n) Σ_{i≤n} X_i for n = 1, 2, …, which converges to E[X] almost surely if E|X| < ∞ (Diehl thm. 5.9)."""
-    return draws.cumsum(-1) / torch.arange(1, draws.shape[-1] + 1).to(draws)
+    return draws.cumsum(-1) / torch.arange(1, draws.shape[-1] + 1, dtype=draws.dtype, device=draws.device)
 
 
 def scaled_sums(draws: Float[Tensor, "*batch count"]) -> Float[Tensor, "*batch"]:
@@ -33,7 +33,7 @@ def kolmogorov_distance(sample: Float[Tensor, " draws"], cdf: DistributionFuncti
     count = len(sample)
     if count == 0:
         raise ValueError("the sample must be non-empty")
-    values, steps = cdf(sample.sort().values), torch.arange(count + 1).to(sample) / count
+    values, steps = cdf(sample.sort().values), torch.arange(count + 1, dtype=sample.dtype, device=sample.device) / count
     return torch.maximum((steps[1:] - values).max(), (values - steps[:-1]).max())
 
 

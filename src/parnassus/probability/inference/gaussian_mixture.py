@@ -188,10 +188,11 @@ def kmeans_plus_plus_start(x: Float[Tensor, "count dim"], components: int, *, se
     """
     _check_rows(x, components)
     generator = torch.Generator().manual_seed(seed)
-    chosen = [int(torch.randint(len(x), (1,), generator=generator))]
+    chosen = [int(torch.randint(len(x), (1,), generator=generator, device="cpu"))]
     nearest = (x - x[chosen[0]]).square().sum(-1)
     for _ in range(components - 1):
-        weights = nearest.cpu() if bool((nearest > 0).any()) else torch.ones(len(x))  # all rows equal: uniform
+        all_equal = not bool((nearest > 0).any())
+        weights = torch.ones(len(x), device="cpu") if all_equal else nearest.cpu()
         chosen.append(int(torch.multinomial(weights, 1, generator=generator)))
         nearest = torch.minimum(nearest, (x - x[chosen[-1]]).square().sum(-1))
     residual = x - x[chosen][torch.cdist(x, x[chosen], compute_mode="donot_use_mm_for_euclid_dist").argmin(1)]

@@ -169,4 +169,6 @@ def _shrink(covariance: Tensor, shrinkage: float) -> Tensor:
         raise ValueError(f"shrinkage must lie in (0, 1]; got shrinkage={shrinkage}")
     features = covariance.shape[-1]
     level = covariance.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
-    return (1 - shrinkage) * covariance + shrinkage * level * torch.eye(features).to(covariance)
+    return (1 - shrinkage) * covariance + shrinkage * level * torch.eye(
+        features, dtype=covariance.dtype, device=covariance.device
+    )

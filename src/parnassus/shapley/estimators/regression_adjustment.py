@@ -118,8 +118,10 @@ def variance_inflation(pairs: PairedRegression, roughness: float, max_pairs: int
     with_values = covariance_with_shapley_values(pairs, roughness)
     known = kernel[:, :max_pairs]
     inverse, precision = inverse_with_diagonal(known)
-    below = torch.zeros(max(0, count - max_pairs), count).to(kernel)  # pairs outside the fit
-    residuals = torch.eye(count).to(kernel) - torch.cat([inverse @ known.mT, below])
+    below = torch.zeros(
+        max(0, count - max_pairs), count, dtype=kernel.dtype, device=kernel.device
+    )  # pairs outside the fit
+    residuals = torch.eye(count, dtype=kernel.dtype, device=kernel.device) - torch.cat([inverse @ known.mT, below])
     loo = torch.cat([torch.cat([inverse / precision, below[:, :max_pairs]]), residuals[:, max_pairs:]], 1)
     rest = _combined_residuals(pairs, residuals, pairs.one_minus_leverage, loo)
     fit = torch.cat([inverse @ with_values[:max_pairs], below.new_zeros(len(below), players)])
@@ -141,7 +143,7 @@ def kriging_covariance(pairs: PairedRegression, roughness: float, max_pairs: int
     players = pairs.centred.shape[-1]
     present = pairs.centred + pairs.size[:, None] / players
     distance = pairs.size[:, None] + pairs.size[:max_pairs] - 2 * present @ present[..., :max_pairs, :].mT  # |S Δ T|
-    powers = exp(-roughness / players) ** torch.arange(players + 1).to(present)
+    powers = exp(-roughness / players) ** torch.arange(players + 1, dtype=present.dtype, device=present.device)
     antisymmetric = powers - powers.flip(0)
     ends = antisymmetric.flip(0)[pairs.size.long()] / antisymmetric[0].sqrt()
     kernel = antisymmetric[distance.round().long()] - ends[:, None] * ends[:max_pairs]
@@ -153,7 +155,7 @@ def inverse_with_diagonal(
 ) -> tuple[Float[Tensor, "*sets known known"], Float[Tensor, "*sets known"]]:
     """The inverse for the fitted pairs, and its diagonal."""
     count = kernel.shape[-1]
-    square = kernel[..., :count, :] + JITTER * torch.eye(count).to(kernel)
+    square = kernel[..., :count, :] + JITTER * torch.eye(count, dtype=kernel.dtype, device=kernel.device)
     inverse = torch.cholesky_inverse(torch.linalg.cholesky(square))
     return inverse, inverse.diagonal(dim1=-2, dim2=-1)
 

@@ -50,7 +50,7 @@ def constrained_equal_awards(amount: float, limits: Float[Tensor, " players"]) -
     order = limits.sort().values
     count = len(order)
     below = torch.cat([order.new_zeros(1), order.cumsum(0)])[:-1]  # awarded to those who have reached their limits
-    levels = (amount - below) / torch.arange(count, 0, -1).to(order)
+    levels = (amount - below) / torch.arange(count, 0, -1, dtype=order.dtype, device=order.device)
     level = levels[levels <= order][:1]
     return torch.minimum(limits, level if len(level) else order[-1:])
 
