@@ -26,7 +26,7 @@ def features(x: Tensor) -> Tensor:
 
 
 def network() -> kernels.Network:
-    return kernels.fully_connected(2, kernels.ReLU(), bias=0.2)
+    return kernels.fully_connected(2, kernels.ReLU(), bias_variance=0.2)
 
 
 KERNELS: dict[str, Callable[[], Any]] = {

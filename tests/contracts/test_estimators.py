@@ -74,7 +74,7 @@ ESTIMATORS: dict[str, Estimator] = {
         {"predict": points},
     ),
     "kernels.GPRegression": Estimator(
-        partial(kernels.GPRegression.fit, kernels.RBFKernel(), noise=0.1),
+        partial(kernels.GPRegression.fit, kernels.RBFKernel(), noise_variance=0.1),
         lambda: (numbers(8, 3), numbers(8)),
         {"predict": points},
     ),
