@@ -220,7 +220,7 @@ def test_trained_model_is_used_from_the_page_of_its_run(page: Any, lab: Lab) -> 
     visit(page, lab, "/runs/seed-0")
     page.get_by_label("top k", exact=True).fill("2")
     page.locator("#predict-command", has_text="parnassus predict seed-0 INPUT --top-k 2").wait_for()
-    assert page.locator("#evaluate-command").inner_text() == "parnassus evaluate seed-0"
+    assert page.locator("#evaluate-command").inner_text().startswith("parnassus evaluate seed-0 --folder ")
     visit(page, lab, "/runs/diffusion_on_digits")
     seed = page.get_by_role("region", name="Draw samples").get_by_label("seed", exact=True)
     seed.fill("-1")

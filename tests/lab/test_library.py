@@ -35,7 +35,8 @@ def test_summary_has_the_values_of_the_run(lab_runs: Path) -> None:
     result = json.loads((lab_runs / "seed-1" / "result.json").read_text())
     assert (run.experiment, run.profile, run.status) == ("classifier_on_digits", "smoke", "finished")
     assert run.title == "Dense classifier of handwritten digits with one hidden layer (book sec. 1.4)."
-    assert run.settings == {"data": "digits", "width": 128, "epochs": 2, "batch_size": 32, "learning_rate": 1.0}
+    numbers = {"width": 128, "epochs": 2, "batch_size": 32, "learning_rate": 1.0}
+    assert run.settings == {"data": "digits", "image_size": None, **numbers}
     assert run.options["seed"] == 1
     assert run.started == about["started"]
     assert run.seconds == result["seconds"]

@@ -18,7 +18,7 @@ def suggested(name: str, folder: Path = Path("runs/first")) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "commands"),
     [
-        ("gpt", {'parnassus sample first --prompt "Once"', "parnassus evaluate first"}),
+        ("gpt", {"parnassus sample first --prompt Once", "parnassus evaluate first"}),
         ("ppo", {"parnassus watch first", "parnassus evaluate first"}),
         (
             "shap_breast_cancer",

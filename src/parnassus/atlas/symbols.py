@@ -38,8 +38,9 @@ class Description:
 
 
 def exported_symbols(package: Path = PACKAGE) -> list[Symbol]:
-    """The symbols that the packages export in `__all__`, in the order of the packages."""
-    return [symbol for path in sorted(package.glob("*/__init__.py")) for symbol in _exports_of(path)]
+    """The symbols that the packages export in `__all__`; those of `estimators`, which wrap the others, are last."""
+    paths = sorted(package.glob("*/__init__.py"), key=lambda path: (path.parent.name == "estimators", path))
+    return [symbol for path in paths for symbol in _exports_of(path)]
 
 
 def public_symbols(dotted: Iterable[str]) -> list[Symbol]:

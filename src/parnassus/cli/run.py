@@ -184,9 +184,9 @@ def find_recipe(atlas: Atlas, entry: Entry, experiment: Experiment, profile: str
 
 
 def title_for(entry: Entry, experiment: Experiment) -> str:
-    """The title of the experiment, or, for other data than those it speaks of, its method and the data."""
+    """The title of the experiment, or, for other data than its default and its presets, its method and the data."""
     data, default = getattr(experiment, "data", None), entry.defaults.get("data")
-    if not isinstance(data, str) or data == default:
+    if not isinstance(data, str) or data in (default, *(preset.get("data") for preset in entry.presets.values())):
         return entry.title
     method = entry.name.partition("_on_")[0].removesuffix(f"_{default}").replace("_", " ")
     return f"{method} on {Path(data).name}"

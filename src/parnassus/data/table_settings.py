@@ -15,6 +15,12 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 @dataclass(frozen=True)
 class TableSettings:
+    """The flags of an experiment that reads a table, as a base class of its settings.
+
+    >>> TableSettings("wine").load_data().shape
+    (13,)
+    """
+
     data: TableData = "iris"  # name of a data set, or path of a .csv file
     target: Text | None = None  # column to predict, for a .csv file; by default the last one
     columns: tuple[Text, ...] = ()  # columns that are features, for a .csv file; by default all others

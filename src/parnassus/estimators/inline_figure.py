@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class InlineFigure:
-    """A matplotlib figure; a notebook shows it as SVG, whether pyplot has been imported or not."""
+    """A matplotlib figure; a notebook shows it as SVG, whether pyplot has been imported or not.
+
+    >>> from matplotlib.figure import Figure
+    >>> InlineFigure(Figure(figsize=(4, 3)))
+    InlineFigure(4 × 3 inches; .save(path) writes SVG and PNG)
+    """
 
     figure: "Figure"
 

@@ -27,7 +27,13 @@ VOCABULARY = VELOCITY + VELOCITIES
 
 
 class Performance(NamedTuple):
-    """The notes of a performance: onset and release in seconds, MIDI pitch, and MIDI velocity from 1 to 127."""
+    """The notes of a performance: onset and release in seconds, MIDI pitch, and MIDI velocity from 1 to 127.
+
+    >>> chord = torch.tensor([60, 64])
+    >>> notes = Performance(torch.zeros(2), torch.tensor([0.5, 0.75]), chord, torch.tensor([80, 90]))
+    >>> decode_performance(encode_performance(notes)).release.tolist()
+    [0.5, 0.75]
+    """
 
     onset: Float[Tensor, " notes"]
     release: Float[Tensor, " notes"]

@@ -152,7 +152,9 @@ def test_invalid_columns_raise(tmp_path: Path, settings: dict[str, str], message
 
 
 def test_settings_choose_the_target(tmp_path: Path) -> None:
-    data = TableSettings(str(write(tmp_path)), target="sex", drop=("name", "city"), missing="drop").load_data()
+    header, *people = PEOPLE.splitlines()
+    path = write(tmp_path, "\n".join([header, *people * 3]))
+    data = TableSettings(str(path), target="sex", drop=("name", "city"), missing="drop").load_data()
     assert (data.classes, data.columns) == (("f", "m"), ("joined", "age", "pay"))
     assert TableSettings("iris").load_data().train.x.equal(TableSettings().load_data().train.x)
     assert torch.isfinite(data.train.x).all()

@@ -30,7 +30,7 @@ KernelT = TypeVar("KernelT", bound=TrainableKernel)
 class HyperparameterFit(Generic[KernelT]):
     """The best kernel and noise variance, and the log marginal likelihood reached from each start.
 
-    >>> HyperparameterFit(RBFKernel(), 0.1, -3.0, torch.tensor([-3.0, -4.0])).noise
+    >>> HyperparameterFit(RBFKernel(), 0.1, -3.0, torch.tensor([-3.0, -4.0])).noise_variance
     0.1
     """
 

@@ -15,9 +15,7 @@ from parnassus.setting_types import EnvironmentId, NonNegative, Positive
 class MultiLearnerAgent:
     """Independent learners in copies of one environment."""
 
-    env: EnvironmentId = (
-        "CartPole-v1"  # Gymnasium id, or module:Name-v0; truncated after 1,000 steps without a time limit
-    )
+    env: EnvironmentId = "CartPole-v1"  # Gymnasium id, or module:Name-v0; without a time limit, at most 1,000 steps
     use_gymnasium: bool = False  # use the Gymnasium implementation even if a tensor implementation exists
     num_workers: NonNegative[int] = 0  # worker processes for Gymnasium environments; 0: step them in the main process
     num_learners: Positive[int] = 5  # independent learners (seeds), trained side by side
