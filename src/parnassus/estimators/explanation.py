@@ -26,7 +26,8 @@ MAX_EVALS = 2**12
 class Explanation:
     """f(x) = base value + Σ_j φ_j of one output for some rows (book eq. 17.2); a notebook shows it as a figure.
 
-    >>> found = explain(lambda x: 2 * x[:, 0] - x[:, 1], [[1.0, 3.0]], background=[[0.0, 0.0]], feature_names=("a", "b"))
+    >>> background = [[0.0, -1.0], [0.0, 1.0]]
+    >>> found = explain(lambda x: 2 * x[:, 0] - x[:, 1], [[1.0, 3.0]], background=background)
     >>> found.values.round(6).tolist(), found.predictions.round(6).tolist()
     ([[2.0, -3.0]], [-1.0])
     """
