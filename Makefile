@@ -52,8 +52,8 @@ lint: .venv/ready
 mutants: .venv/ready  # continues where it was stopped
 	.venv/bin/python -m tests.mutants $(ARGS)
 
-parity: .venv-bench/ready
-	.venv-bench/bin/pytest -p no:cacheprovider -o addopts="-q --strict-markers" tests/parity
+parity: .venv-parity/ready
+	.venv-parity/bin/pytest -p no:cacheprovider -o addopts="-q --strict-markers" tests/parity
 
 bands: .venv/ready
 	.venv/bin/python tests/bands.py $(ARGS)
@@ -99,6 +99,12 @@ pictures: .venv/ready
 	.venv/bin/pip install -q -c constraints.txt --no-build-isolation -e '.[all,dev,export]'
 	touch $@
 
+.venv-parity/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-parity
+	.venv-parity/bin/pip install -q -c constraints.txt hatchling editables setuptools wheel
+	.venv-parity/bin/pip install -q -c constraints.txt --no-build-isolation -e '.[parity]'
+	touch $@
+
 .venv-bench/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/pip install -q -c constraints.txt hatchling editables setuptools wheel
@@ -111,4 +117,4 @@ pictures: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-tangents dist build .mypy_cache .pytest_cache .ruff_cache .mutants
+	rm -rf .venv .venv-parity .venv-bench .venv-tangents dist build .mypy_cache .pytest_cache .ruff_cache .mutants

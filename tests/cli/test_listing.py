@@ -194,3 +194,10 @@ def test_atlas_as_json_has_every_row(capsys: pytest.CaptureFixture[str]) -> None
 def test_atlas_as_json_of_a_part(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["atlas", "B1.2", "--json"]) == 0
     assert all(row["id"].startswith("B1.2-") for row in json.loads(capsys.readouterr().out))
+
+
+def test_show_of_a_data_set_prints_its_card_not_its_loader(printed_output: Run) -> None:
+    for name in ("iris", "Fashion-MNIST"):
+        output = printed_output("show", name)
+        assert output.startswith(name.lower().replace("-", "_"))
+        assert " licence " in output

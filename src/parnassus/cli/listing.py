@@ -52,13 +52,19 @@ def show_anything(name: str) -> int:
     under = [row for row in atlas.rows.values() if is_part_of(name.upper(), row.id)]
     if under:
         _print_rows(atlas, under)
+    elif name.lower().replace("-", "_") in DATA_NAMES:
+        _show_data(name)
     elif _show_symbols(atlas, name, str):
         pass
     elif name in atlas.rooms:
         _show_room(atlas, name)
     elif name in atlas.experiments:
         _show_experiment(atlas, atlas.experiments[name])
-    elif not _show_symbols(atlas, name, str.casefold) and not _show_data(name):
+    elif _show_symbols(atlas, name, str.casefold):
+        pass
+    elif Path(name).expanduser().exists():
+        _show_data(name)
+    else:
         _show_experiment(atlas, _find_experiment(atlas, name))
     return 0
 
@@ -84,10 +90,8 @@ def _show_symbols(atlas: Atlas, name: str, case: Callable[[str], str]) -> bool:
     return bool(names)
 
 
-def _show_data(name: str) -> bool:
-    """Print the card of a data set; False if there is none of this name."""
-    if name.lower().replace("-", "_") not in DATA_NAMES and not Path(name).expanduser().exists():
-        return False
+def _show_data(name: str) -> None:
+    """Print the card of a data set, which is a built-in name or a path."""
     from parnassus.data.cards import data_card  # loads torch, which other entries do not need
 
     card = data_card(name)
@@ -99,7 +103,6 @@ def _show_data(name: str) -> bool:
     for label, text in card.lines:
         table.add_row(f"[dim]{label}[/]", escape(text))
     console.print(table)
-    return True
 
 
 def _find_experiment(atlas: Atlas, name: str) -> Entry:
