@@ -67,36 +67,31 @@ def describe_version() -> str:
     return f"{__version__} ({commit.stdout.strip() or 'no commit'})"
 
 
-def run_or_resume(name: str, seed: str, seconds_left: float) -> RunFolder | None:
+def run_or_resume(name: str, seed: str, end: float) -> RunFolder | None:
     """Run an experiment, or resume its run; None if the time is over or the run failed."""
     folder = RUNS / f"{name}-seed-{seed}"
     if (folder / "checkpoint.safetensors").exists() and not (folder / "result.json").exists():
-        arguments = ["resume", str(folder)]
-    else:
-        shutil.rmtree(folder, ignore_errors=True)  # a recorded run, or one without a checkpoint
-        arguments = [
-            "run",
-            name,
-            "--seed",
-            seed,
-            "--folder",
-            str(RUNS),
-            "--name",
-            folder.name,
-            "--device",
-            "cpu",
-            "--quiet",
-        ]
+        if execute(["resume", str(folder)], end):
+            return RunFolder(folder)
+        if time.monotonic() > end:
+            return None
+    shutil.rmtree(folder, ignore_errors=True)  # recorded, without a checkpoint, or of an earlier version
+    place = ["--folder", str(RUNS), "--name", folder.name]
+    done = execute(["run", name, "--seed", seed, *place, "--device", "cpu", "--quiet"], end)
+    return RunFolder(folder) if done else None
+
+
+def execute(arguments: list[str], end: float) -> bool:
+    """Whether the command succeeds before the time `end`; then it is interrupted and saves a checkpoint."""
     process = subprocess.Popen([sys.executable, "-m", "parnassus", *arguments], stdout=subprocess.DEVNULL)
     try:
-        code = process.wait(timeout=seconds_left)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt) as stop:
-        process.send_signal(signal.SIGINT)  # saves a checkpoint
-        process.wait()
-        if isinstance(stop, KeyboardInterrupt):
-            raise
-        return None
-    return RunFolder(folder) if code == 0 else None
+        return process.wait(timeout=max(0.0, end - time.monotonic())) == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.wait()
 
 
 def main() -> int:
@@ -113,7 +108,7 @@ def main() -> int:
     for name, seed in wanted:
         if time.monotonic() > end:
             break
-        folder = run_or_resume(name, seed, end - time.monotonic())
+        folder = run_or_resume(name, seed, end)
         if folder is None:
             failed |= time.monotonic() < end
             print(f"{name}, seed {seed}: {'failed' if time.monotonic() < end else 'continues next time'}", flush=True)
